@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from cvxleak.cli.cli_errors import named
 from cvxleak.cli.spec.distortions import DistortionMatrix
 from cvxleak.cli.spec.mechanisms import Setting
 from cvxleak.cli.spec.queries import Crosstab, Histogram
@@ -181,7 +182,8 @@ def build_release(spec_file: SpecFile) -> TableRelease:
     asked, noise = spec_file.spec.table, spec_file.spec.mechanism
     assert asked is not None
     assert noise is not None
-    with spec_file.at("table"):
+    source = next((key for key in ("microdata", "counts") if getattr(asked, key) is not None), "")
+    with spec_file.at("table"), named({"data": source}):
         table = asked.table(spec_file.file)
     with spec_file.at("mechanism"):
         return TableRelease(table, noise.of_counts(spec_file.file))
@@ -192,7 +194,7 @@ def build_published(spec_file: SpecFile, release: TableRelease) -> list[Any] | N
     asked = spec_file.spec.table
     if asked is None or asked.published is None:
         return None
-    with spec_file.at("table.published"):
+    with spec_file.at("table.published", naming=False):
         return release.as_published(spec_file.file(asked.published))
 
 

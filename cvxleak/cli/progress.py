@@ -35,8 +35,7 @@ class Display(Progress):
 
     def __init__(self, unit: str = "nats", console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
-        self._unit = unit
-        self._scale = unit_scale(unit)
+        self._unit, self._scale = unit, unit_scale(unit)
         self._what = ""
         self._started = self._due = 0.0
         self._display: bars.Progress | None = None
@@ -79,17 +78,24 @@ class Display(Progress):
         """Show a bracket."""
         if upper < lower:
             return  # part of the search's nodes are in its hands and not counted
-        low, high = lower / self._scale, upper / self._scale
-        text = f"{self._what}: {low:.6f} to {high:.6f} {self._unit}"
+        scale, unit = (self._scale, self._unit) if self.unit == "nats" else (1.0, self.unit)
+        bracket = f"{lower / scale:.6f} to {upper / scale:.6f} {unit}"
+        self._show(f"{self._what}: {bracket}", f", {nodes} nodes")
+
+    def count(self, done: int, total: int) -> None:
+        """Show how many parts are done."""
+        self._show(f"{self._what}: {done} of {total}")
+
+    def _show(self, text: str, more: str = "") -> None:
+        """Show a text; in a log, with more."""
         if self._display is not None:
             self._display.update(self._display.task_ids[0], description=text)
             return
         seconds = time.monotonic() - self._started
         if seconds >= self._due:
-            self._due *= 2
-            self._console.print(
-                f"{text}, {nodes} nodes, {seconds:.0f} s", highlight=False, soft_wrap=True
-            )
+            while self._due <= seconds:
+                self._due *= 2
+            self._console.print(f"{text}{more}, {seconds:.0f} s", highlight=False, soft_wrap=True)
 
     def end(self) -> None:
         """Take the line away."""

@@ -25,6 +25,7 @@ def calibrate(
     resolution: float | None = None,
     tol: float = 1e-4,
     time_limit: float | None = 120.0,
+    progress: Callable[[float, float, int], None] | None = None,
 ) -> Calibration:
     """Find the least noise of a family for which the leakage is provably at most a target.
 
@@ -49,11 +50,17 @@ def calibrate(
         Relative gap of the audits.
     time_limit : float or None
         Seconds for all audits together; after that, the parameters reached are returned.
+    progress : callable, optional
+        Called as progress(quiet, noisy, parameters tried) before each parameter of the bisection:
+        the largest one that was rejected and the least one that meets the target.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind.
+        Arguments of the wrong kind, or a range whose first end meets the target and whose second
+        one does not.
+    SolveInterrupted
+        Ctrl-C; its ``bound`` is the Calibration reached, or None before both ends were audited.
     InfeasibleError
         The target is not proved even with the most noise; the message gives its leakage.
 
@@ -82,4 +89,6 @@ def calibrate(
         problem = RecordLeakage(mechanism, entropy_floor, size=size)
         return problem.solve(tol=tol, time_limit=clock.limit)
 
-    return least_noise(family, Mechanism, audited, between, target, resolution, clock, "leakage")
+    return least_noise(
+        family, Mechanism, audited, between, target, resolution, clock, "leakage", progress
+    )

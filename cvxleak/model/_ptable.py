@@ -71,8 +71,9 @@ class PTable:
         period = self.period(cycle)
         if period is None:
             raise ValidationError(
-                f"cycle: is missing; the count {count} is beyond the last row, {self.last}, and "
-                "how many of the last rows such counts take in turn is known for tables to 750 only"
+                f"cycle: is missing; the count {count} is beyond the last row, {self.last}. Larger "
+                "counts use the last rows in turn, and cycle says how many (1: only the last row); "
+                "it has a default for files with columns i, j, p and for rows up to 750"
             )
         return self.last - period + 1 + (count - self.last - 1) % period
 

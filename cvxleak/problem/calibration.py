@@ -69,6 +69,7 @@ def least_noise(
     resolution: float | None,
     clock: Clock,
     what: str,
+    progress: Callable[[float, float, int], None] | None = None,
 ) -> Calibration:
     """Find, by bisection, the least noise for which an audit proves that a target is met.
 
@@ -90,11 +91,17 @@ def least_noise(
         When its time is up, the parameters reached are returned.
     what : str
         The name of the target, for messages.
+    progress : callable, optional
+        Called as progress(quiet, noisy, parameters tried) before each parameter of the bisection:
+        the largest one that was rejected and the least one that meets the target.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind.
+        Arguments of the wrong kind; a range whose first end meets the target and whose second one
+        does not.
+    SolveInterrupted
+        Ctrl-C; its ``bound`` is the Calibration reached, or None before both ends were audited.
     InfeasibleError
         Even the most noise is not proved to meet the target.
     """
@@ -119,23 +126,32 @@ def least_noise(
     def named(parameter: float) -> float:
         return int(parameter) if whole else parameter
 
-    best = audit(noisy)
+    try:
+        best, least = audit(noisy), audit(quiet)
+    except KeyboardInterrupt as error:
+        raise SolveInterrupted from error
     if best[1].upper > target:
+        if least[1].upper <= target:
+            raise ValidationError(
+                f"between: found {between!r}, from the least noise to the most; the target is met "
+                f"at {named(quiet)!r} and not at {named(noisy)!r}, so the two may be exchanged"
+            )
         raise InfeasibleError(
             f"{what}: found {target!r}; the most noise, {named(noisy)!r}, is between "
             f"{best[1].lower!r} and {best[1].upper!r} {best[1].unit}"
         )
-    least = audit(quiet)
     if least[1].upper <= target:
         return Calibration(named(quiet), *least, None, None)
     rejected = least[1]
-    for _ in range(STEPS):
+    for done in range(STEPS):
         if abs(noisy - quiet) <= fine or clock.late:
             break
         middle = (quiet + noisy) / 2
         if whole:
             middle = float(math.floor(middle) if noisy > quiet else math.ceil(middle))
         try:
+            if progress is not None:
+                progress(named(quiet), named(noisy), done + 2)
             found = audit(middle)
         except KeyboardInterrupt as error:
             reached = Calibration(named(noisy), *best, named(quiet), rejected)

@@ -57,7 +57,7 @@ def problem_report(
     options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
     if "progress" in inspect.signature(problem._search).parameters:
         options["progress"] = progress.update
-    bound = solved(progress, problem.name, problem.solve, **options)
+    bound = solved(progress, problem.name, problem.solve, unit=problem.unit, **options)
     quantity = Quantity.of_bound(problem.name, bound, unit, problem.meaning)
     channel = bound.witness if isinstance(bound.witness, Channel) else None
     return Report(unit, (quantity,), {"kind": problem.kind}, progress.interrupted, channel)

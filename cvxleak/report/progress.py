@@ -23,6 +23,8 @@ class Progress:
     reports_interrupts : bool
         Whether a search that Ctrl-C ends is reported with the bracket reached; if not, and
         `interrupted` is not true either, `SolveInterrupted` is raised.
+    unit : str
+        That of the brackets that `update` is told of: "nats", or what is no amount of information.
 
     Examples
     --------
@@ -37,12 +39,16 @@ class Progress:
 
     interrupted: bool = False
     reports_interrupts: bool = False
+    unit: str = "nats"
 
     def begin(self, what: str) -> None:
         """Take note that the work on `what` begins."""
 
     def update(self, lower: float, upper: float, nodes: int) -> None:
-        """Take note of a bracket, in nats; a KeyboardInterrupt from here ends the search."""
+        """Take note of a bracket, in `unit`; a KeyboardInterrupt from here ends the search."""
+
+    def count(self, done: int, total: int) -> None:
+        """Take note that so many parts are done; a KeyboardInterrupt from here ends the work."""
 
     def end(self) -> None:
         """Take note that the work is done."""
@@ -57,14 +63,22 @@ def as_progress(progress: Progress | None) -> Progress:
     return Progress() if progress is None else instance(progress, Progress, "progress")
 
 
-def solved(progress: Progress, what: str, solve: Callable[..., Found], /, **options: Any) -> Found:
-    """Return what a solve finds, announced as the work on `what`.
+def solved(
+    progress: Progress,
+    what: str,
+    solve: Callable[..., Found],
+    /,
+    unit: str = "nats",
+    **options: Any,
+) -> Found:
+    """Return what a solve finds, announced as the work on `what`, whose brackets are in `unit`.
 
     After Ctrl-C this is the bracket reached, if `progress` says that it is reported, and later
     solves have no time but for their first bracket.
     """
     if progress.interrupted:
         options["time_limit"] = 0.0
+    progress.unit = unit
     progress.begin(what)
     try:
         return solve(**options)
@@ -75,3 +89,4 @@ def solved(progress: Progress, what: str, solve: Callable[..., Found], /, **opti
         return error.bound
     finally:
         progress.end()
+        progress.unit = "nats"

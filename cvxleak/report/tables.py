@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import in_order, instance, one_of, real_number
 from cvxleak.model import Prior
+from cvxleak.problem import Bound
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -111,7 +114,12 @@ def table_report(
         searches = [(Searches(mechanism, unit, tol, time_limit, progress), targets, floors)]
     # Of linked noise all tables are within reach only if they are few.
     known = asked.linked and asked.table.counts is not None
-    privacy = table_privacy(asked, this_table=known)
+    privacy = solved(
+        progress,
+        names.TABLE_DELTA,
+        lambda **_: table_privacy(asked, this_table=known, progress=progress.update),
+        unit=names.PROBABILITY,
+    )
     known_laws = {} if independent is None else dict(instance(independent, Mapping, "independent"))
     for name in known_laws:
         one_of(name, ("laws", "least_probability"), "independent")
@@ -135,7 +143,11 @@ def table_report(
         _note(facts, "true", asked.true)
     if values is not None:
         _note(facts, "published", values)
-        possible = solved(progress, names.POSSIBLE, lambda **_: possible_counts(asked, values))
+        possible = solved(
+            progress,
+            names.POSSIBLE,
+            lambda **_: possible_counts(asked, values, progress=progress.count),
+        )
         for key in ("lower", "upper"):
             ends = dict(zip(possible.numbers, getattr(possible, key), strict=True))
             _note(facts, key, [ends.get(label) for label in asked.numbers])
@@ -143,8 +155,8 @@ def table_report(
             realized = realized_leakage(asked, values, prior)
             chances = dict(zip(realized.cells, np.diag(realized.posterior), strict=True))
             leakages = dict(zip(realized.cells, realized.pml, strict=True))
-            for key, known in (("posterior", chances), ("pml", leakages)):
-                shown = [known.get(label, math.nan) for label in asked.numbers]
+            for key, of_cells in (("posterior", chances), ("pml", leakages)):
+                shown = [of_cells.get(label, math.nan) for label in asked.numbers]
                 _note(facts, key, [None if math.isnan(x) else float(x) for x in shown])
             found += _realized(realized, unit)
         count = float(len(possible.known))
@@ -160,7 +172,8 @@ def _private(
     privacy: TablePrivacy, levels: Sequence[float], unit: str, progress: Progress
 ) -> Iterator[Quantity]:
     """Yield how well the whole table tells in which of two cells one person is."""
-    test = solved(progress, names.TABLE_DELTA, privacy.profile, epsilon=0.0)
+    profile = functools.partial(privacy.profile, progress=progress.update)
+    test = solved(progress, names.ADVANTAGE, profile, unit=names.PROBABILITY, epsilon=0.0)
     meaning = (
         "The most by which moving one person to another cell changes the probability of any "
         "set of published results (total variation)"
@@ -168,7 +181,7 @@ def _private(
     meaning += _between(privacy, test.witness)
     yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
     for level in levels:
-        bound = solved(progress, names.TABLE_DELTA, privacy.profile, epsilon=level)
+        bound = solved(progress, names.TABLE_DELTA, profile, unit=names.PROBABILITY, epsilon=level)
         meaning = say.moved(level, bound.upper) + _between(privacy, bound.witness)
         shown = level / unit_scale(unit)
         yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
@@ -196,18 +209,31 @@ def _to_independent(
     told: TableLeakage, known: Mapping[str, Any], unit: str, progress: Progress
 ) -> Iterator[Quantity]:
     """Yield what the table and the number that tells most tell, all people being independent."""
-    progress.begin(names.INDEPENDENT_LEAKAGE)
-    try:
-        bounds = told.numbers
-        label = max(bounds, key=lambda one: bounds[one].upper)
-        for subject, value, bound in (
-            ("the whole table tells", None, told.whole),
-            (f"the number {_text(label)} on its own tells", _text(label), bounds[label]),
-        ):
-            meaning = say.told_of_one_cell(subject, known)
-            yield Quantity.of_bound(names.INDEPENDENT_LEAKAGE, bound, unit, meaning, value=value)
-    finally:
-        progress.end()
+    if progress.interrupted:
+        return
+    labels = told.release.numbers
+
+    def numbers(**_: Any) -> dict[Any, Bound]:
+        bounds = {}
+        try:
+            for done, label in enumerate(labels):
+                progress.count(done, len(labels))
+                bounds[label] = told.number(label)
+        except KeyboardInterrupt as error:
+            raise SolveInterrupted(bounds) from error
+        return bounds
+
+    bounds = solved(progress, names.INDEPENDENT_LEAKAGE, numbers)
+    if progress.interrupted:
+        return
+    whole = solved(progress, names.INDEPENDENT_LEAKAGE, lambda **_: told.whole)
+    label = max(bounds, key=lambda one: bounds[one].upper)
+    for subject, value, bound in (
+        ("the whole table tells", None, whole),
+        (f"the number {_text(label)} on its own tells", _text(label), bounds[label]),
+    ):
+        meaning = say.told_of_one_cell(subject, known)
+        yield Quantity.of_bound(names.INDEPENDENT_LEAKAGE, bound, unit, meaning, value=value)
 
 
 def _realized(realized: Any, unit: str) -> Iterator[Quantity]:

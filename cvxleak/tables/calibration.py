@@ -26,6 +26,7 @@ def calibrate_table(
     this_table: bool = False,
     resolution: float | None = None,
     time_limit: float | None = 120.0,
+    progress: Callable[[float, float, int], None] | None = None,
 ) -> Calibration:
     """Find the least noise of a family with which a whole table meets a privacy target.
 
@@ -52,6 +53,9 @@ def calibrate_table(
         for integers.
     time_limit : float or None
         Seconds after which the parameters reached are returned.
+    progress : callable, optional
+        Called as progress(quiet, noisy, parameters tried) before each parameter of the bisection:
+        the largest one that was rejected and the least one that meets the target.
 
     Returns
     -------
@@ -61,7 +65,10 @@ def calibrate_table(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or not exactly one target.
+        Arguments of the wrong kind, not exactly one target, or a range whose first end meets the
+        target and whose second one does not.
+    SolveInterrupted
+        Ctrl-C; its ``bound`` is the Calibration reached, or None before both ends were audited.
     InfeasibleError
         The target is not proved even with the most noise; the message gives the value reached.
 
@@ -91,9 +98,12 @@ def calibrate_table(
     else:
         what, target = "zcdp", real_number(zcdp, "zcdp", 0.0)
 
+    clock = Clock(time_limit)
+
     def audited(release: TableRelease) -> Bound:
         privacy = table_privacy(release, this_table=given)
-        return privacy.profile(level) if zcdp is None else privacy.zcdp
+        return privacy.profile(level, time_limit=clock.limit) if zcdp is None else privacy.zcdp
 
-    clock = Clock(time_limit)
-    return least_noise(family, TableRelease, audited, between, target, resolution, clock, what)
+    return least_noise(
+        family, TableRelease, audited, between, target, resolution, clock, what, progress
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import (
@@ -180,6 +180,8 @@ def estimate_counts(
     ValidationError
         A value that its noise cannot give (the message says which), noise of another kind, labels
         that do not match, an empty sum, a confidence out of range.
+    SolveInterrupted
+        Ctrl-C; its ``bound`` holds the intervals of the numbers completed so far.
 
     Notes
     -----
@@ -226,16 +228,19 @@ def estimate_counts(
     added = [label for label in parts if label not in values]
     tail = (1 - fraction(level)) / (2 * (len(values) + len(added)))
     ends: dict[Hashable, Ends] = {}
-    for label, y in values.items():
-        try:
-            ends[label] = counts_within(laws[label], y, tail)
-        except ValidationError as error:
-            if error.argument:
-                raise
-            raise ValidationError(f"published[{short(label)}]: {error.detail}") from error
-    for label in added:
-        values[label] = sum((values[part] for part in parts[label]), Fraction(0))
-        ends[label] = sum_within([laws[part] for part in parts[label]], values[label], tail)
+    try:
+        for label, y in values.items():
+            try:
+                ends[label] = counts_within(laws[label], y, tail)
+            except ValidationError as error:
+                if error.argument:
+                    raise
+                raise ValidationError(f"published[{short(label)}]: {error.detail}") from error
+        for label in added:
+            values[label] = sum((values[part] for part in parts[label]), Fraction(0))
+            ends[label] = sum_within([laws[part] for part in parts[label]], values[label], tail)
+    except KeyboardInterrupt as error:
+        raise SolveInterrupted(_found(ends, values, level) if ends else None) from error
     cells = noise.table.cells if isinstance(noise, TableRelease) else ()
     known = instance(people_known, bool, "people_known") and cells and set(cells) <= set(values)
     if isinstance(noise, TableRelease) and known:
@@ -245,8 +250,15 @@ def estimate_counts(
         parts[_EVERYBODY] = cells
     _propagate(ends, parts)
     ends.pop(_EVERYBODY, None)
+    return _found(ends, values, level)
+
+
+def _found(
+    ends: Mapping[Hashable, Ends], values: Mapping[Hashable, Fraction], level: float
+) -> CountEstimate:
     lower, upper = zip(*ends.values(), strict=True)
-    return CountEstimate(tuple(ends), tuple(map(float, values.values())), lower, upper, level)
+    published = tuple(float(values[label]) for label in ends)
+    return CountEstimate(tuple(ends), published, lower, upper, level)
 
 
 _EVERYBODY = object()

@@ -54,6 +54,8 @@ class Given:
     @property
     def upper(self) -> float:
         """A float above the capacity, at the uniform law."""
+        if not self._numbers:
+            return 0.0
         share = 1 - 2 * (len(self._numbers) + 1) * UNIT_ROUNDOFF
         uniform = np.full((1, self._cells), 1 / self._cells)
         rows = Rows(self._rows(float)[None], share)

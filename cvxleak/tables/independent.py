@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from cvxleak.audit import product_leakage, record_leakage
 from cvxleak.audit.cases import known_laws
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.core.value import Value, preview
 from cvxleak.exact import balls
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
-from cvxleak.problem import Bound
+from cvxleak.problem import Bound, Stopped
 from cvxleak.queries import count
 from cvxleak.tables.arguments import Cell
 from cvxleak.tables.cases import representative, start_and_period
@@ -128,6 +128,8 @@ class TableLeakage(Value):
         ------
         ValidationError
             No number has this label, or `product_leakage` refuses its count.
+        SolveInterrupted
+            Ctrl-C; its ``bound`` is from 0 to log 2. What was computed of other numbers is kept.
         """
         numbers = self.release.numbers
         found = tuple(label) if isinstance(label, (tuple, list)) else (label,)
@@ -135,12 +137,15 @@ class TableLeakage(Value):
             raise ValidationError(
                 f"label: found {short(label)}; the numbers are {preview(numbers)}"
             )
-        return self._number(numbers.index(found))
+        try:
+            return self._number(numbers.index(found))
+        except KeyboardInterrupt as error:
+            raise SolveInterrupted(_trivial(NUMBER, 2)) from error
 
     @property
     def numbers(self) -> dict[Cell, Bound]:
         """The leakage of each published number on its own, by label."""
-        return {label: self._number(j) for j, label in enumerate(self.release.numbers)}
+        return {label: self.number(label) for label in self.release.numbers}
 
     def _number(self, j: int) -> Bound:
         _, noise = self.release.noise[j]
@@ -243,9 +248,13 @@ class TableLeakage(Value):
         """How much the whole table tells about one person's cell, in nats.
 
         `witness` attains the lower bound: a `TableAdversary`, or an `IndependentAdversary` where
-        laws are known.
+        laws are known. Ctrl-C raises `cvxleak.core.SolveInterrupted`, whose ``bound`` is from 0 to
+        log k.
         """
-        return self._written_out() or self._over_others() or self._bracketed()
+        try:
+            return self._written_out() or self._over_others() or self._bracketed()
+        except KeyboardInterrupt as error:
+            raise SolveInterrupted(_trivial(WHOLE, len(self.release.table.alphabet))) from error
 
     def _written_out(self) -> Bound | None:
         """Return the leakage of the mechanism, if it is small and its laws or keys ask for it."""
@@ -325,8 +334,7 @@ class TableLeakage(Value):
         bounds = self.numbers.values()
         best = max(bounds, key=lambda bound: bound.lower)
         lower, witness = best.lower, best.witness
-        with balls.precision():
-            upper = balls.round_up(balls.number(len(self.release.table.alphabet)).log())
+        upper = _log_above(len(self.release.table.alphabet))
         laws, counted = self._independent
         separate = len(laws) == len(self.release.noise)
         if not self._known:
@@ -358,6 +366,17 @@ def _interval(chances: Sequence[float]) -> tuple[tuple[float, float], ...]:
     """Return the least and the largest chance of being counted, as laws."""
     ends = sorted({min(max(p, 0.0), 1.0) for p in (min(chances), max(chances))})
     return tuple((1 - p, p) for p in ends)
+
+
+def _log_above(values: int) -> float:
+    with balls.precision():
+        return balls.round_up(balls.number(values).log())
+
+
+def _trivial(name: str, values: int) -> Bound:
+    """Return what is true of every leakage about one of so many values."""
+    stats = {"stopped": Stopped.INTERRUPTED}
+    return Bound.proved(name, 0.0, _log_above(values), tol=TOLERANCE, stats=stats)
 
 
 def _named(bound: Bound, name: str, witness: Any, upper: float | None = None) -> Bound:

@@ -6,7 +6,7 @@ Moves of all pairs of cells and tables come down to few cases: what changes in t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from cvxleak.audit.search.audit import Progress
 from cvxleak.core.errors import ValidationError
 from cvxleak.tables.cases import (
     Case,
@@ -54,6 +55,7 @@ class Moves:
     def __init__(self, release: TableRelease, move: tuple[int, int] | None, book: Book) -> None:
         self.release, self.table, self.book = release, release.table, book
         self.move = move
+        self.progress: Progress | None = None
         self.laws = [law for _, law in release.noise]
         self.worst: dict[tuple[Noise, int], list[Change]] = {}
         self.dominating: dict[tuple[Noise, int], Change] = {}
@@ -69,6 +71,15 @@ class Moves:
                 f"move: is missing; of {len(within)} cells there are more than {MOST_MOVES} moves: "
                 "name one"
             )
+
+    def _told(self, moves: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield moves, and tell of their number once for each cell that they start from."""
+        last = None
+        for done, (source, target) in enumerate(moves):
+            if self.progress is not None and source != last:
+                self.progress(0.0, 1.0, done)
+            last = source
+            yield source, target
 
     def changed(self, source: int, target: int) -> tuple[list[int], list[int]]:
         """Return the numbers that fall and those that rise."""
@@ -102,7 +113,7 @@ class Moves:
         if self.release.linked:
             return self._keyed(moves, [counts])
         codes = Codes()
-        for source, target in moves:
+        for source, target in self._told(moves):
             down, up = self.changed(source, target)
             changes = [known[j][-1] for j in down] + [known[j][1] for j in up]
             key = codes.of(changes)
@@ -120,7 +131,9 @@ class Moves:
         pairs: dict[Any, tuple[Ratios, Ratios]] = {}
         entered: dict[Any, Change] = {}
         cases: dict[Any, Case] = {}
-        for counts, (source, target) in product(tables, moves):
+        for done, (counts, (source, target)) in enumerate(product(tables, moves)):
+            if self.progress is not None:
+                self.progress(0.0, 1.0, done)
             if source == self.outside:
                 empty = sum(counts) == self.table.people
             else:
@@ -210,7 +223,7 @@ class Moves:
             return self._keyed([*moves], self._all_counts())
         moves = [self.move] if self.move else combinations(range(len(self.within)), 2)
         shapes: dict[Any, _Shape] = {}
-        for source, target in moves:
+        for source, target in self._told(moves):
             shape = _Shape(self, source, target)
             shapes.setdefault(shape.key, shape)
         cases: dict[Any, Case] = {}

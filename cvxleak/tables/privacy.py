@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.audit.search.audit import Progress
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import (
@@ -106,17 +107,20 @@ class TablePrivacy(Value):
         return Book()
 
     @cached_property
+    def _moves(self) -> Moves:
+        return Moves(self.release, self.move, self._book)
+
+    @cached_property
     def _cases(self) -> list[Case]:
-        moves = Moves(self.release, self.move, self._book)
-        return moves.of_this_table() if self.this_table else moves.of_all_tables()
+        return self._moves.of_this_table() if self.this_table else self._moves.of_all_tables()
 
     @cached_property
     def _losses(self) -> dict[int, Losses | GridLosses | Between]:
         return {}
 
     @cached_property
-    def _coarse(self) -> list[GridLosses]:
-        return [self._book.coarse(case.changes) for case in self._cases]
+    def _coarse(self) -> dict[int, GridLosses]:
+        return {}
 
     @cached_property
     def _found(self) -> dict[int, TableMove | None]:
@@ -131,13 +135,19 @@ class TablePrivacy(Value):
             self._losses[place] = found
         return self._losses[place]
 
+    def _above(self, place: int, epsilon: float) -> float:
+        """Return an upper end of a case's H_c, from a coarse grid."""
+        if place not in self._coarse:
+            self._coarse[place] = self._book.coarse(self._cases[place].changes)
+        return self._coarse[place].delta(epsilon)[1]
+
     def _witness(self, place: int) -> TableMove | None:
         if place not in self._found and len(self._found) < WITNESSES:
             self._found[place] = self._cases[place].witness()
         return self._found.get(place)
 
     def _largest(
-        self, epsilon: float, clock: Clock | None = None
+        self, epsilon: float, clock: Clock | None = None, progress: Progress | None = None
     ) -> tuple[float, float, int | None, Stopped | None]:
         """Return ends of the largest H_c at c = e^epsilon, and the case that attains the lower.
 
@@ -145,18 +155,23 @@ class TablePrivacy(Value):
         """
         upper, rest = 0.0, 1.0  # what is still to be seen is below `rest`
         found: tuple[float, int | None] = max(0.0, -math.expm1(epsilon)), None
-        stopped = None
+        stopped, above = None, [1.0, 1.0]
         try:
+            self._moves.progress = progress
             cases = range(len(self._cases))
             if len(cases) > 2:
-                above = [one.delta(epsilon)[1] for one in self._coarse]
-                order = sorted(cases, key=lambda place: -above[place])
-            else:
-                above, order = [1.0] * len(cases), [*cases]
+                above = []
+                for place in cases:
+                    above.append(self._above(place, epsilon))
+                    if progress is not None:
+                        progress(found[0], rest, place + 1)
+            order = sorted(cases, key=lambda place: -above[place])
             for done, place in enumerate(order):
                 rest = above[place]
                 if rest <= found[0]:
                     break
+                if progress is not None:
+                    progress(found[0], max(upper, rest), len(cases) + done)
                 if done and clock is not None and clock.late:
                     stopped = Stopped.TIME_LIMIT
                     break
@@ -172,7 +187,13 @@ class TablePrivacy(Value):
             rest = 0.0
         return found[0], max(found[0], upper, rest), found[1], stopped
 
-    def profile(self, epsilon: float, *, time_limit: float | None = None) -> Bound:
+    def profile(
+        self,
+        epsilon: float,
+        *,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+    ) -> Bound:
         """Bound the least delta for which (epsilon, delta)-differential privacy holds.
 
         It is the largest P(S) - e^epsilon R(S) over events S. If it is 0, the witness is None.
@@ -185,6 +206,9 @@ class TablePrivacy(Value):
             Seconds after which no further move is examined. Both bounds are valid in that case,
             too, and after Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bound
             reached.
+        progress : callable, optional
+            Called as progress(lower, upper, moves so far): while the moves are sorted by what they
+            change, while each kind is bounded on a coarse grid, and then the worst on a fine one.
 
         Returns
         -------
@@ -199,7 +223,7 @@ class TablePrivacy(Value):
         """
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
         clock = Clock(time_limit)
-        lower, upper, place, stopped = self._largest(level, clock)
+        lower, upper, place, stopped = self._largest(level, clock, progress)
         stats = {"seconds": clock.seconds, "cases": len(self.__dict__.get("_cases", ()))}
         bound = Bound.proved(
             "delta",
@@ -333,6 +357,7 @@ def table_privacy(
     move: tuple[Any, Any] | None = None,
     *,
     this_table: bool = False,
+    progress: Progress | None = None,
 ) -> TablePrivacy:
     """Bound how well a whole table distinguishes two cells of one person: differential privacy.
 
@@ -355,6 +380,9 @@ def table_privacy(
         If true, the true counts are those of the release's table, and the person who moves is in
         one of its cells. If false, the maximum is over all tables of n people, which is
         differential privacy.
+    progress : callable, optional
+        Where keys link numbers, called as progress(0.0, 1.0, moves so far) while their joint
+        distributions are computed.
 
     Returns
     -------
@@ -391,6 +419,7 @@ def table_privacy(
         _ = given.table.in_cells  # or it says that there are none
     found = TablePrivacy(given, _places(given, move), exact)
     if given.linked or (exact and move is not None):
+        found._moves.progress = progress
         _ = found._cases  # or it says that nobody can make this move, or that keys link too much
     return found
 

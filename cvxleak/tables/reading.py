@@ -26,6 +26,10 @@ COUNT = "count"
 UNNAMED = ("row", "column")
 """The variables of a cross table that does not name them."""
 
+_PEOPLE = "Table.from_microdata (in a spec, microdata) counts a line for each person"
+
+_CROSS = f"; without a column called {COUNT!r} this is read as a cross table"
+
 Coded = tuple[tuple[Hashable, ...], NDArray[np.intp]]
 """The categories of a variable, and the place of each person's among them."""
 
@@ -163,8 +167,9 @@ def read_counts(data: Any) -> Counts:
     >>> read_counts(frame)
     ({'sex': ('f', 'm')}, array([3, 4]), ())
     """
-    names, across, found = _labeled(data)
-    numbers = {label: _whole(value, line) for label, (line, value) in found.items()}
+    names, across, found = _labeled(data, f"; {_PEOPLE}")
+    hint = f"{_CROSS}; {_PEOPLE}" if across else ""
+    numbers = {label: _whole(value, line, hint) for label, (line, value) in found.items()}
     known = [
         tuple(part for part in dict.fromkeys(label[axis] for label in numbers) if part != TOTAL)
         for axis in range(len(names))
@@ -182,6 +187,11 @@ def read_counts(data: Any) -> Counts:
     for label, count in numbers.items():
         if TOTAL not in label:
             counts[where[label]] = count
+    for axis, categories in enumerate(known):
+        for place, part in enumerate(categories):
+            text, own = str(part).lower(), np.take(counts, place, axis)
+            if text == TOTAL or (text == "all" and (2 * own == counts.sum(axis)).all()):
+                raise ValidationError(f"data: found {part!r}; margins are called {TOTAL!r}")
     for label, stated in numbers.items():
         summed = int(counts[where[label]].sum())
         if stated != summed:
@@ -209,20 +219,30 @@ def read_published(data: Any, names: tuple[str, ...]) -> dict[Cell, Any]:
     >>> read_published(frame, ("sex",))
     {('f',): 3, ('m',): 3, ('total',): 9}
     """
-    found_names, _, found = _labeled(data)
+    try:
+        found_names, _, found = _labeled(data, "")
+    except ValidationError as error:
+        if error.argument != "data":
+            raise
+        raise ValidationError(f"published: {error.detail}") from error
     if set(found_names) == set(names):
         order = [found_names.index(name) for name in names]
     elif found_names == UNNAMED and len(names) == 2:
         order = [0, 1]
     else:
         raise ValidationError(
-            f"data: found the variables {preview(found_names)}; the table has {preview(names)}"
+            f"published: found the variables {preview(found_names)}; the table has {preview(names)}"
         )
     return {tuple(label[i] for i in order): value for label, (_, value) in found.items()}
 
 
-def _labeled(data: Any) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tuple[str, Any]]]:
-    """Return the variables, those that run across, and each number with the line it is in."""
+def _labeled(
+    data: Any, people: str
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tuple[str, Any]]]:
+    """Return the variables, those that run across, and each number with the line it is in.
+
+    `people` follows a message where the lines may be people.
+    """
     if isinstance(data, (str, os.PathLike)):
         (_, header), *rows = read_table(data, semicolons=True)
         body = [(f"line {line}", [label_from_text(cell) for cell in cells]) for line, cells in rows]
@@ -239,7 +259,12 @@ def _labeled(data: Any) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tu
         body = [(f"row {short(label)}", row) for label, row in zip(index, values, strict=True)]
     else:
         raise ValidationError(
-            f"data: expected a DataFrame or the path of a CSV file, found {short(data)}"
+            "data: expected a DataFrame or the path of a CSV file, found "
+            + (
+                f"a {type(data).__name__}; reset_index(name={COUNT!r}) makes a frame of it"
+                if hasattr(data, "reset_index")
+                else short(data)
+            )
         )
     if not body:
         raise ValidationError("data: found a header and no counts")
@@ -248,10 +273,17 @@ def _labeled(data: Any) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tu
     def note(label: Iterable[Hashable], line: str, value: Any) -> None:
         cell = tuple(plain_label(part, f"data: {line}") for part in label)
         if cell in found:
-            raise ValidationError(f"data: {line}: {cell!r} is there twice")
+            hint = "" if COUNT in head else _CROSS + people
+            raise ValidationError(f"data: {line}: {cell!r} is there twice{hint}")
         found[cell] = (line, value)
 
     if COUNT not in head:
+        if corner.count("/") != 1 and len(head) < 3:
+            raise ValidationError(
+                f"data: the columns are {preview(tuple(head))}; a column called {COUNT!r} and one "
+                "for each variable are needed, or a cross table of two variables (separated by "
+                f"commas or semicolons){people}"
+            )
         for line, (left, *row) in body:
             for top, value in zip(head[1:], row, strict=True):
                 note((left, top), line, value)
@@ -262,14 +294,14 @@ def _labeled(data: Any) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tu
     if not named or len({*named, COUNT}) < len(head):
         raise ValidationError(
             f"data: the columns are {preview(tuple(head))}; one for each variable and one called "
-            f"{COUNT!r} are needed"
+            f"{COUNT!r} are needed; reset_index() makes columns of a frame's index"
         )
     for line, row in body:
         note(row[:where] + row[where + 1 :], line, row[where])
     return named, (), found
 
 
-def _whole(value: Any, line: str) -> int:
+def _whole(value: Any, line: str, hint: str) -> int:
     number = value.item() if isinstance(value, np.generic) else value
     try:
         whole = not isinstance(number, bool) and number == int(number) >= 0
@@ -277,6 +309,6 @@ def _whole(value: Any, line: str) -> int:
         whole = False
     if not whole:
         raise ValidationError(
-            f"data: {line}: found {short(value)}; a count is a whole number, at least 0"
+            f"data: {line}: found {short(value)}; a count is a whole number, at least 0{hint}"
         )
     return int(number)

@@ -41,6 +41,9 @@ from cvxleak.tables.table import Table
 
 __all__ = ["Noise", "TableRelease"]
 
+FRAMES = "; a frame is a cross table, or has a column for each variable and one called 'count'"
+"""What frames of published numbers are, after a message about their labels."""
+
 Noise = CountNoise | AdditiveNoise
 """What one published number goes through."""
 
@@ -152,6 +155,7 @@ class TableRelease(Value):
                 if label not in self.numbers:
                     raise ValidationError(
                         f"published: found {short(label)}; the numbers are {preview(self.numbers)}"
+                        + (FRAMES if framed else "")
                     )
             for label in self.numbers:
                 if label not in given:

@@ -436,7 +436,7 @@ def test_tables(write: Write, tmp_path: Path):
     ("spec", "message"),
     [
         ('microdata = "people.csv"\n', "table: rows: is missing, beside microdata"),
-        ('microdata = "people.csv"\nrows = ["size"]\n', "table: data: the column 'size' is not"),
+        ('microdata = "people.csv"\nrows = ["size"]\n', "table.microdata: the column 'size' is"),
         ("people = 3\n", "table: categories: is missing, beside people"),
         ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: is for microdata"),
         ('people = 3\ncounts = "counts.csv"\n', "table: either microdata or counts or people"),

@@ -54,3 +54,18 @@ def test_a_terminal_keeps_one_line_up_to_date(monkeypatch: pytest.MonkeyPatch):
             time.sleep(0.01)
         display.end()
     assert "leakage: 0.250000 to 0.500000 nats" in shown(screen)
+
+
+def test_parts_and_probabilities_are_shown_as_such(monkeypatch: pytest.MonkeyPatch):
+    screen, clock = console(), iter([0.0, 40.0, 41.0, 64.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    with Display("bits", screen) as display:
+        display.unit = "probability"
+        display.begin("delta")
+        display.update(0.25, 0.5, 3)
+        display.count(2, 9)
+        display.count(3, 9)
+    assert shown(screen).splitlines() == [
+        "delta: 0.250000 to 0.500000 probability, 3 nodes, 40 s",
+        "delta: 3 of 9, 64 s",
+    ]

@@ -241,3 +241,52 @@ def test_independent_people_are_in_the_report(folder):
         result = CliRunner().invoke(app, ["audit", str(folder / "table.toml")])
         assert result.exit_code == 2
         assert said in " ".join(result.output.split())
+
+
+def test_ctrl_c_at_a_number_leaves_what_was_found(monkeypatch):
+    class Patient(Progress):
+        reports_interrupts = True
+
+        def count(self, done, total):
+            if done == 2:
+                raise KeyboardInterrupt
+
+    report = table_report(RELEASE, progress=Patient())
+    assert report.interrupted
+    assert report.named("table zCDP rho")
+    assert not report.named("leakage to independent beliefs")
+
+
+def test_progress_is_told_in_its_unit():
+    class Noting(Progress):
+        def __init__(self):
+            self.told = set()
+
+        def begin(self, what):
+            self.what = what
+
+        def update(self, lower, upper, nodes):
+            self.told.add((self.what, self.unit))
+
+    progress = Noting()
+    table_report(RELEASE, progress=progress)
+    assert progress.told == {
+        ("membership advantage", "probability"),
+        ("table DP delta", "probability"),
+    }
+    assert progress.unit == "nats"
+
+
+def test_a_spec_says_where_noise_and_files_are_wrong(folder):
+    for old, new, message in (
+        ("[mechanism]", "[audit]", "needs [mechanism], the noise of each number of [table]"),
+        ("counts.csv", "people.csv", "table.counts: the columns are ['sex', 'answer']"),
+        ("published.csv", "people.csv", "table.published: the columns are ['sex', 'answer']"),
+    ):
+        spec = SPEC.replace(old, new)
+        if new == "[audit]":
+            spec = spec[: spec.index(new)]
+        (folder / "table.toml").write_text(spec)
+        result = CliRunner().invoke(app, ["audit", str(folder / "table.toml")])
+        assert result.exit_code == 2
+        assert message in result.output

@@ -3,7 +3,7 @@
 import pytest
 
 from cvxleak.core import ValidationError
-from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.model import DiscreteLaplace, Gaussian
 from cvxleak.tables import RandomRounding, Table, TableRelease, calibrate_table, table_privacy
 
@@ -52,3 +52,27 @@ def test_what_cannot_be_met_is_said():
             calibrate_table(rounded, (1, 5), **target)
     with pytest.raises(ValidationError, match="family: expected a TableRelease"):
         calibrate_table(lambda _: TABLE, (1, 5), zcdp=1.0)
+
+
+def test_a_range_the_wrong_way_round_is_said():
+    with pytest.raises(ValidationError, match=r"between: found \(20, 1\).* met at 20 and not at 1"):
+        calibrate_table(laplace, (20, 1), epsilon=1.0, delta=0.02)
+
+
+def test_progress_narrows_to_what_is_returned():
+    told = []
+    found = calibrate_table(
+        laplace, (1, 30), epsilon=0.5, delta=0.01, progress=lambda *now: told.append(now)
+    )
+    assert told[0] == (1, 30, 2)
+    assert [tried for *_, tried in told] == list(range(2, len(told) + 2))
+    assert all(quiet <= found.rejected < found.parameter <= noisy for quiet, noisy, _ in told)
+
+
+def test_ctrl_c_before_both_ends_leaves_nothing():
+    def pressed(scale: float) -> TableRelease:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SolveInterrupted) as found:
+        calibrate_table(pressed, (1, 30), epsilon=0.5, delta=0.01)
+    assert found.value.bound is None

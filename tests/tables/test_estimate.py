@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.exact import balls
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import (
@@ -34,6 +34,7 @@ from cvxleak.tables import (
     TableRelease,
     estimate_counts,
 )
+from cvxleak.tables import estimate as estimate_module
 from cvxleak.tables import sums as sums_module
 from cvxleak.tables.sums import sum_within
 
@@ -430,3 +431,36 @@ def test_the_known_number_of_people_bounds_the_cells():
     assert not estimate_counts(published, none, 0.99).fits
     outside = Table({"x": ["a", "b"]}, people=6, margins=False, outside=True)
     assert estimate_counts(published, TableRelease(outside, RandomRounding(3)), 0.99) == found
+
+
+def test_ctrl_c_leaves_the_intervals_that_were_done(monkeypatch):
+    published = {"f": 6, "m": 9, "all": 15}
+    whole, done = estimate_counts(published, RandomRounding(3)), []
+    counts_within = estimate_module.counts_within
+
+    def pressed(*asked):
+        done.append(asked)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return counts_within(*asked)
+
+    monkeypatch.setattr(estimate_module, "counts_within", pressed)
+    with pytest.raises(SolveInterrupted) as found:
+        estimate_counts(published, RandomRounding(3))
+    part = found.value.bound
+    assert part.labels == ("f", "m")
+    assert [part[label] for label in part.labels] == [whole[label] for label in part.labels]
+
+
+@pytest.mark.parametrize(
+    ("frame", "match"),
+    [
+        (pd.DataFrame({"published": [3, 3, 6]}), "published: the columns are .*'count' and one"),
+        (pd.DataFrame({"count": [3, 3]}, index=["a", "b"]), "reset_index"),
+        (pd.DataFrame({"x": ["a", "c"], "count": [3, 3]}), r"found \('c',\).* a frame is a cross"),
+    ],
+)
+def test_frames_of_other_shapes_say_which_are_read(frame, match):
+    release = TableRelease(Table({"x": ["a", "b"]}, people=6), RandomRounding(3))
+    with pytest.raises(ValidationError, match=match):
+        estimate_counts(frame, release)

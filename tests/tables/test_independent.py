@@ -9,8 +9,9 @@ import pytest
 from scipy.special import rel_entr
 
 from cvxleak.audit import product_leakage
-from cvxleak.core import ValidationError
+from cvxleak.core import SolveInterrupted, ValidationError
 from cvxleak.model import DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
+from cvxleak.problem import Stopped
 from cvxleak.proofs import verify
 from cvxleak.tables import (
     PerturbationTable,
@@ -20,6 +21,7 @@ from cvxleak.tables import (
     TableRelease,
     table_leakage,
 )
+from cvxleak.tables import independent as independent_module
 from cvxleak.tables.products import Products
 
 ROUNDED = RandomRounding(3)
@@ -291,3 +293,29 @@ def test_what_is_refused_is_named():
     many = TableRelease(Table({"x": ["a", "b"]}, people=200_000), ROUNDED)
     with pytest.raises(ValidationError, match=r"release: the number \('a',\)"):
         table_leakage(many, least_probability=0.1).number("a")
+
+
+def test_a_table_of_one_cell_tells_exactly_nothing():
+    release = TableRelease(Table({"x": ["a"]}, people=5), RandomRounding(3))
+    assert (table_leakage(release).whole.lower, table_leakage(release).whole.upper) == (0.0, 0.0)
+
+
+def test_ctrl_c_leaves_bounds_that_hold(monkeypatch):
+    release = TableRelease(Table({"x": ["a", "b", "c"]}, people=5), RandomRounding(3))
+    truth = table_leakage(release)
+    truths = truth.number("a"), truth.whole
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(independent_module, "largest", pressed)
+    told = table_leakage(release)
+    with pytest.raises(SolveInterrupted) as number:
+        told.number("a")
+    with pytest.raises(SolveInterrupted) as whole:
+        _ = told.whole
+    for found, true, values in zip((number, whole), truths, (2, 3), strict=True):
+        bound = found.value.bound
+        assert bound.stats["stopped"] is Stopped.INTERRUPTED
+        assert bound.lower <= true.lower <= true.upper <= bound.upper
+        assert bound.upper == pytest.approx(math.log(values))

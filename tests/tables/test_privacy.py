@@ -212,3 +212,19 @@ def test_ctrl_c_leaves_the_calibration_reached():
         calibrate_table(noisy, (1, 100), epsilon=1.0, delta=1e-6)
     assert found.value.bound.bound.upper <= 1e-6
     assert found.value.bound.parameter in tried
+
+
+def test_progress_holds_the_profile():
+    told = []
+    privacy = table_privacy(TableRelease(Table({"x": range(3)}, people=9), RandomRounding(3)))
+    bound = privacy.profile(0.2, progress=lambda *now: told.append(now))
+    assert all(lower <= bound.lower <= bound.upper <= upper for lower, upper, _ in told)
+    assert len(told) > bound.stats["cases"] > 2
+
+    def press(lower, upper, seen):
+        if seen == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(SolveInterrupted) as found:
+        privacy.profile(0.2, progress=press)
+    assert found.value.bound.lower <= bound.lower <= bound.upper <= found.value.bound.upper

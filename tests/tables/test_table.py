@@ -118,6 +118,13 @@ def test_listed_categories_may_be_empty_and_are_all():
         ("x,count\na,1\ntotal,2\n", "its cells sum to 1"),
         ("x,y,count\n", "no counts"),
         ("count\n4\n", "one for each variable"),
+        ("sex,age\nf,young\nm,old\n", "Table.from_microdata .* counts a line for each person"),
+        ("id,sex,age\n1,f,old\n", "found 'f'.* read as a cross table; Table.from_microdata"),
+        ("sex;age;job\nf;1;1\nf;2;2\n", "there twice.* read as a cross table"),
+        ("sex,Count\nf,3\nm,4\n", "a column called 'count'"),
+        ("sex\tcount\nf\t3\n", "separated by commas or semicolons"),
+        ("x/y,a,b,Total\nc,1,2,3\nTotal,1,2,3\n", "found 'Total'; margins are called 'total'"),
+        ("x/y,a,b,All\nc,1,2,3\nd,0,4,4\n", "found 'All'; margins are called 'total'"),
     ],
 )
 def test_files_of_counts_that_do_not_fit(tmp_path, text, match):

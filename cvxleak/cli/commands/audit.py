@@ -263,7 +263,10 @@ def _about_table(
     from cvxleak.report import table_report
     from cvxleak.report.targets import check_floors
 
-    spec_file.needs("audit", "mechanism")
+    if spec_file.spec.mechanism is None:
+        raise ValidationError(
+            f"{spec_file.path}: audit needs [mechanism], the noise of each number of [table]"
+        )
     release = build_release(spec_file)
     values = build_published(spec_file, release) if published is None else published
     floors: list[float] = []
@@ -280,7 +283,7 @@ def _about_table(
         functools.partial(table_report, release, floors, **rest),
         lambda _: [repr(release)],
         tables=False,
-        places={"published": "--published"},
+        places={"published": "--published", "cycle": f"{spec_file.path}: mechanism.cycle"},
     )
 
 
