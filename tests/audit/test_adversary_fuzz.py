@@ -129,7 +129,7 @@ CASES = given(
 )
 
 
-@many(12)
+@many(6)
 @CASES
 def test_random_classes(tmp_path, seed, shape, kinds, share):
     judge(seed, shape, kinds, share, tmp_path)

@@ -68,7 +68,7 @@ def lower_end(mechanism, floor, size=1):
     return audit.lower
 
 
-@pytest.mark.parametrize("share", [0.0, 0.6, 0.85])
+@pytest.mark.parametrize("share", [0.0, pytest.param(0.6, marks=pytest.mark.slow), 0.85])
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
 def test_dropping_parts_of_a_product_finds_no_worse_adversary(parts, share):
     floor = share * parts[0].space.max_entropy

@@ -197,7 +197,7 @@ def test_a_search_by_force_does_not_live_on_rounding():
 
 
 @given(st.one_of(channels(), sums()), SHARES, SEEDS)
-@many(50)
+@many(25)
 def test_some_audits(mechanism: Mechanism, share: float, seed: int):
     check_audit(mechanism, share, seed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,9 +124,19 @@ def limited_blahut_arimoto(
     return weights, np.where(np.isfinite(values), information(joint), -np.inf), z[:, 0]
 
 
+class _Laws(NamedTuple):
+    """L, log v, log pi, kappa + L, and the value of the dual function."""
+
+    lam: Array
+    log_v: Array
+    log_pi: Array
+    blend: Array
+    value: Array
+
+
 @dataclass
 class _Point:
-    value: Array
+    laws: _Laws
     gradient: Array
     hessian: Array
     weights: Array
@@ -193,7 +204,7 @@ class _Step:
         on = np.arange(z.shape[1])
         tau = np.full((len(c), 1), BARRIERS[0])
         slack = tau / z[:, :first]
-        point = self._point(c, log_pi, kappa, z)
+        point = self._point(self._laws(c, log_pi, kappa, z))
         for _ in range(NEWTON_STEPS):
             positive = z[:, :first]
             off = np.abs(positive * point.gradient[:, :first] - tau).max(axis=1)
@@ -221,19 +232,19 @@ class _Step:
             lam = self.smoothing + z[:, 0] + z[:, 1:] @ self.shares
             moved = np.abs(dz[:, 1:] @ self.columns).max(axis=1, initial=0.0)
             step = np.minimum(step, (10 * lam / np.maximum(moved, 1e-300))[:, None])
-            merit = point.value - (tau * np.log(positive)).sum(axis=1)
-            trial = z
+            merit = point.laws.value - (tau * np.log(positive)).sum(axis=1)
+            trial, laws = z, point.laws
             for _ in range(8):
                 trial = np.clip(z + step * dz, -LARGEST, LARGEST)
-                reached = self._value(c, log_pi, kappa, trial)
-                reached -= (tau * np.log(trial[:, :first])).sum(axis=1)
+                laws = self._laws(c, log_pi, kappa, trial)
+                reached = laws.value - (tau * np.log(trial[:, :first])).sum(axis=1)
                 bad = ~(reached <= merit + 1e-12)
                 if not bad.any():
                     break
                 step[bad] *= 0.3
             slack = slack + step * ((tau - slack * dz[:, :first]) / positive - slack)
             z = trial
-            point = self._point(c, log_pi, kappa, z)
+            point = self._point(laws)
         return point.weights, z
 
     def _minorant(self, joint: Array) -> tuple[Array, Array]:
@@ -252,10 +263,7 @@ class _Step:
             log_pi,
         )
 
-    def _laws(
-        self, c: Array, log_pi: Array, kappa: Array, z: Array
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Return L, log v, log pi, and the value of the dual function."""
+    def _laws(self, c: Array, log_pi: Array, kappa: Array, z: Array) -> _Laws:
         lam = z[:, 0] + self.smoothing + z[:, 1:] @ self.shares
         tilt = (c + z[:, 1:] @ self.columns) / lam[:, None] + self.log_m
         top = np.maximum.reduceat(tilt, self.starts, axis=1)
@@ -266,13 +274,10 @@ class _Step:
         peak = logits.max(axis=1)
         norm = peak + np.log(np.exp(logits - peak[:, None]).sum(axis=1))
         value = blend * norm - z[:, 0] * self.b + z[:, 1:] @ self.sides
-        return lam, tilt - log_sum[:, self.of], logits - norm[:, None], blend, value
+        return _Laws(lam, tilt - log_sum[:, self.of], logits - norm[:, None], blend, value)
 
-    def _value(self, c: Array, log_pi: Array, kappa: Array, z: Array) -> Array:
-        return self._laws(c, log_pi, kappa, z)[4]
-
-    def _point(self, c: Array, log_pi: Array, kappa: Array, z: Array) -> _Point:
-        lam, log_v, log_p, blend, value = self._laws(c, log_pi, kappa, z)
+    def _point(self, laws: _Laws) -> _Point:
+        lam, log_v, log_p, blend = laws.lam, laws.log_v, laws.log_pi, laws.blend
         pi, v = np.exp(log_p), np.exp(log_v)
         w = pi[:, self.of] * v
         doubt = self.log_m - log_v - log_p[:, self.of]
@@ -287,4 +292,4 @@ class _Step:
         between = means - gradient[:, None]
         weighted = (between * pi[..., None]).swapaxes(1, 2)
         hessian += np.matmul(weighted, between) / blend[:, None, None]
-        return _Point(value, gradient + constant, hessian, w)
+        return _Point(laws, gradient + constant, hessian, w)

@@ -104,7 +104,7 @@ def run(search, target):
     return search
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_trees_under_a_limit_close_on_what_is_attained_and_are_proved(seed):
     lumped = problem(seed)
     floor, limits = 1.2, marginal(problem(seed), 0.15)
