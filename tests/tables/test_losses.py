@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flint import fmpq
+from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from cvxleak.audit import check_claim
@@ -222,3 +223,50 @@ def test_large_bases_have_a_table_that_attains_the_bound():
     truth = 1 - 0.99**6  # each of six numbers tells all with probability 1/100
     assert bound.lower == pytest.approx(truth, abs=1e-12)
     assert bound.upper == pytest.approx(truth, abs=1e-12)
+
+
+def rounded(value, sigma, base):
+    """Return the law of the nearest multiple of the base to a noisy value, in floats."""
+    edges = np.concatenate([[-np.inf], (np.arange(-10, 120) + 0.5) * base, [np.inf]])
+    return np.diff(norm.cdf(edges, value, sigma))
+
+
+def of_product(pairs, epsilon, step=1e-4):
+    """Return H_c of independent numbers, from their losses rounded to a grid, in floats."""
+    law, start = np.ones(1), 0
+    for p, r in pairs:
+        p, r = p[(p > 1e-14) & (r > 1e-14)], r[(p > 1e-14) & (r > 1e-14)]
+        places = np.rint(np.log(p / r) / step).astype(int)
+        own = np.bincount(places - places.min(), weights=p)
+        law, start = np.maximum(fftconvolve(law, own), 0), start + places.min()
+    return float(np.maximum(-np.expm1(epsilon - (start + np.arange(len(law))) * step), 0) @ law)
+
+
+def test_laws_above_rounded_noise_hold_fourteen_numbers(monkeypatch):
+    noise, book = Rounded(Gaussian(8), 10), Book()
+    for value, by in product((1, 4, 9), (-1, 1)):
+        p, r = rounded(value, 8, 10), rounded(value + by, 8, 10)
+        above = book.above(Change(noise, value, by))
+        for c in (0.5, 0.9, 1.0, 1.05, 1.3):
+            truth = np.maximum(p - c * r, 0).sum()
+            assert truth - 1e-12 <= float(above.at(fmpq(*c.as_integer_ratio()))) < truth + 1e-6
+    # Of three variables somebody who moves to other categories of all changes 14 numbers.
+    table = Table({name: [0, 1] for name in "xyz"}, people=1000)
+    release, asked, above = TableRelease(table, noise), [], Book.above
+    monkeypatch.setattr(Book, "above", lambda *args: asked.append(args) or above(*args))
+    bound = table_privacy(release, ((0, 0, 0), (1, 1, 1))).profile(0.5)
+    assert asked
+    rng = np.random.default_rng(3)
+    others = [rng.multinomial(999, [1 / 8] * 8) + np.eye(8, dtype=int)[0] for _ in range(5)]
+    for counts in (bound.witness.counts, *others):
+        pairs = []
+        for places in release.sums:
+            if (0 in places) != (7 in places):
+                value, by = sum(counts[place] for place in places), -1 if 0 in places else 1
+                pairs.append((rounded(value, 8, 10), rounded(value + by, 8, 10)))
+        assert len(pairs) == 14
+        truth = of_product(pairs, 0.5)
+        assert truth <= bound.upper + 1e-4
+        if counts is bound.witness.counts:
+            assert truth == pytest.approx(bound.lower, abs=1e-4)
+    assert bound.lower > 0.03
