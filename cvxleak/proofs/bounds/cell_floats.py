@@ -103,38 +103,26 @@ def leaf_bounds(
         lam and mu.
     """
     with np.errstate(all="ignore"):
-        return _bounds(columns, logs, charges, vertices, depths, places, multipliers)
-
-
-def _bounds(
-    columns: list[Array],
-    logs: list[Array],
-    charges: list[Array],
-    vertices: Array,
-    depths: Array,
-    places: NDArray[np.intp],
-    multipliers: Array,
-) -> tuple[Array, Array]:
-    (leaves, outputs), k = places.shape, vertices.shape[1]
-    lam = multipliers[:, 0]
-    nu, delta = _inequalities(vertices, depths, places, multipliers[:, 1:])
-    weight, positive = 1 + lam, lam > 0
-    safe = np.where(positive, lam, 1.0)[:, None]
-    x = []
-    for a, (rows, log, charge) in enumerate(zip(columns, logs, charges, strict=True)):
-        c = np.repeat(charge[None], leaves, axis=0)
-        for y in range(outputs):
-            c = c + nu[:, y, a][:, None] * rows[:, y]
-        smooth = lam * _log_sum_exp(c / safe + log)
-        x.append(np.where(positive, smooth, c.max(axis=1)) / weight)
-    value = weight * _log_sum_exp(np.stack(x, axis=1))
-    groups, logs_most = max(map(len, logs)), max(float(log.max()) for log in logs)
-    largest = (
-        1 + np.abs(nu).max(axis=(1, 2)) + max(float(np.abs(charge).max()) for charge in charges)
-    )
-    allowance = (outputs + 25) * largest + weight * (240 + 8 * (groups + k) + 20 * logs_most)
-    allowance = 2 * UNIT_ROUNDOFF * allowance + delta
-    return value + allowance, allowance
+        (leaves, outputs), k = places.shape, vertices.shape[1]
+        lam = multipliers[:, 0]
+        nu, delta = _inequalities(vertices, depths, places, multipliers[:, 1:])
+        weight, positive = 1 + lam, lam > 0
+        safe = np.where(positive, lam, 1.0)[:, None]
+        x = []
+        for a, (rows, log, charge) in enumerate(zip(columns, logs, charges, strict=True)):
+            c = np.repeat(charge[None], leaves, axis=0)
+            for y in range(outputs):
+                c = c + nu[:, y, a][:, None] * rows[:, y]
+            smooth = lam * _log_sum_exp(c / safe + log)
+            x.append(np.where(positive, smooth, c.max(axis=1)) / weight)
+        value = weight * _log_sum_exp(np.stack(x, axis=1))
+        groups, logs_most = max(map(len, logs)), max(float(log.max()) for log in logs)
+        largest = (
+            1 + np.abs(nu).max(axis=(1, 2)) + max(float(np.abs(charge).max()) for charge in charges)
+        )
+        allowance = (outputs + 25) * largest + weight * (240 + 8 * (groups + k) + 20 * logs_most)
+        allowance = 2 * UNIT_ROUNDOFF * allowance + delta
+        return value + allowance, allowance
 
 
 def _inequalities(
