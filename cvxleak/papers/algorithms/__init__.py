@@ -1,8 +1,8 @@
-"""The algorithms of the papers as they are printed, to be compared with.
+"""The algorithms of the papers as they are printed, for comparison.
 
-LEAKAGE's Algorithms 1 to 3 and 5 look for the worst adversary of a mechanism, its Algorithms 6 to
-11 design one; SEQUENTIAL's Algorithm 3 searches a grid of multipliers. They end in local optima:
-the page on local methods says how far from the proved brackets.
+LEAKAGE's Algorithms 1 to 3 and 5 search for the worst adversary of a mechanism; its Algorithms 6 to
+11 design a mechanism; SEQUENTIAL's Algorithm 3 searches a grid of multipliers. They end in local
+optima; the page on local methods compares these with the proved lower and upper bounds.
 """
 
 from cvxleak.papers.algorithms.alternating import alternating_leakage

@@ -41,12 +41,12 @@ def alternating_leakage(
     max_iterations: int = 100,
     max_combinations: int = 100_000,
 ) -> IterativeResult:
-    """Look for max_i max I(X_i;Y) subject to H(X) >= b, as LEAKAGE Algorithm 1 does.
+    """Search for max_i max I(X_i;Y) subject to H(X) >= b by LEAKAGE Algorithm 1.
 
     A sweep visits every record i: the marginal p(x_i) by Algorithm 2, then the conditionals
     p(x_{-i}|x_i) by Algorithm 3 if b > H(X_i), and by search over the deterministic ones if not.
     The best candidate so far is the next iterate. This is the paper's method, kept for comparison:
-    `joint_blahut_arimoto` is faster and ends higher.
+    `joint_blahut_arimoto` is faster and finds larger leakages.
 
     Parameters
     ----------
@@ -62,25 +62,28 @@ def alternating_leakage(
     tol : float
         Stop when a sweep changes the leakage by less than this, in nats; also for Algorithms 2, 3.
     max_iterations : int
-        Cap on the sweeps.
+        Largest number of sweeps.
     max_combinations : int
-        Cap of the exhaustive search over deterministic conditionals (`deterministic_search`).
+        Largest number of combinations in the exhaustive search over deterministic conditionals
+        (`deterministic_search`).
 
     Returns
     -------
     IterativeResult
-        `point`: the best feasible prior met, shape (n_1, ..., n_n); `value`: its leakage. Feasible
-        means H(X) >= b - 1e-9. `stopped` says why, and how often a candidate violated the floor,
-        Algorithm 5 had no root, or the deterministic search was not exhaustive. `history`:
+        `point` is the best feasible prior found, shape (n_1, ..., n_n), and `value` its leakage.
+        Feasible means H(X) >= b - 1e-9. `stopped` gives the reason, and how often a candidate
+        violated the floor, Algorithm 5 had no root, or the deterministic search was not exhaustive.
+        `history`:
 
         - ``objective`` I(X_i;Y) and ``record`` i of each iterate,
         - ``slack`` H(X) - b (its size is the |H(X) - b| of 3.4.6),
         - ``gradient_norm`` of I in the prior, along the simplex,
-        - ``marginal_gap`` and ``conditional_gap``: what the linearized I still offers in each
-          block alone; both 0 is block-wise stationarity to first order (Definition 3.1),
+        - ``marginal_gap`` and ``conditional_gap``: the largest possible increase of the linearized
+          I in each block alone; if both are 0, the prior is block-wise stationary to first order
+          (Definition 3.1),
         - per sweep ``relative_gain``, ``rejected`` (candidates that violated the floor) and
-          ``shortfall`` (the most that a rejected one missed it by; inf where Algorithm 3 found that
-          no row could have the entropy it needs).
+          ``shortfall`` (the largest violation among these; inf if Algorithm 3 found that no row can
+          have the entropy it needs).
 
     Raises
     ------

@@ -36,12 +36,12 @@ NEAR = 1e-3
 
 
 class AlternatingPoint(NamedTuple):
-    """What `alternating_design` returns as its point.
+    """The `point` of the result of `alternating_design`.
 
     Attributes
     ----------
     channel : array, shape (n_1, ..., n_n, Y)
-        The mechanism, with the budget met.
+        The mechanism, which meets the budget.
     prior : array, shape (n_1, ..., n_n)
         The worst prior that the adversary step found for it.
 
@@ -78,16 +78,16 @@ def alternating_design(
 ) -> IterativeResult:
     """Design a mechanism against entropy-constrained adversaries as LEAKAGE Algorithms 6 and 9 do.
 
-    In turn: the worst prior with H(X) >= b for the present mechanism, and a mechanism for that
-    prior alone by the penalty method. Goal "leakage" is Algorithm 6 (Problem 2, with budget D);
-    goal "distortion" is Algorithm 9 (Problem 3, with budget L). It forgets all priors but the last,
-    so it can cycle, and what it ends at is in general not optimal: the paper's method, kept for
-    comparison with the cutting set of `cvxleak.design`.
+    Two steps alternate: the worst prior with H(X) >= b for the current mechanism, and a mechanism
+    for this prior alone by the penalty method. Goal "leakage" is Algorithm 6 (Problem 2, with
+    budget D); goal "distortion" is Algorithm 9 (Problem 3, with budget L). The method uses only the
+    last prior, so it can cycle, and its result is not optimal in general. It is the paper's method,
+    kept for comparison with the cutting set of `cvxleak.design`.
 
     Parameters
     ----------
     source : array_like, shape (n_1, ..., n_n)
-        The true law p_0 of the dataset.
+        The true distribution p_0 of the dataset.
     distortion : array_like, shape (n_1, ..., n_n, Y)
         d(f(x), y).
     budget : float
@@ -98,40 +98,40 @@ def alternating_design(
         "leakage" or "distortion".
     adversary : str
         "alternating": Algorithm 1 from a random start, as in the paper; "joint": joint
-        Blahut–Arimoto, which is faster and ends higher.
+        Blahut–Arimoto, which is faster and finds larger leakages.
     start : array_like, shape (n_1, ..., n_n, Y), optional
         First mechanism; as in `adaptive_penalty` if left out.
     starts : int
-        Random starts of the adversary step (of each record with "joint").
+        Number of random starts of the adversary step (for each record with "joint").
     rng : int, numpy.random.Generator or None
         Seed of the random starts.
     tol : float
         Stop when leakage (or distortion) changes by at most this from one round to the next.
     max_iterations : int
-        Cap on the rounds.
+        Largest number of rounds.
     time_limit : float, optional
-        Seconds after which no further round begins.
+        Seconds after which no further round is started.
     max_penalties, decrease, max_steps
         As in `adaptive_penalty`.
 
     Returns
     -------
     IterativeResult
-        `point`: the best repaired mechanism of all rounds and the worst prior found for it.
-        `value`: for goal "leakage" the leakage under that prior, which is a lower end of its
-        leakage under all priors (an audit proves an upper one); for goal "distortion" its
-        distortion, the budget being met under every prior that the adversary step found for it.
-        `history`, per round: ``objective`` (what the paper's algorithm reports: leakage, or
-        distortion, of its own iterate under the newest prior), ``adversary`` (the leakage that the
-        adversary step found for the repaired mechanism of the round), ``distortion`` of that,
-        ``residual`` (what the paper's iterate exceeds the budget by), ``step`` (sum |change of q|
-        in the round), ``penalties`` (how many lambdas were tried) and ``period`` (2 or more where
-        the mechanism is that of so many rounds ago, but not that of the last: a cycle; else 0).
+        `point` is the best repaired mechanism of all rounds, and the worst prior found for it.
+        `value` for goal "leakage" is the leakage under that prior, a lower bound on the leakage
+        under all priors (an audit proves an upper bound). For goal "distortion" it is the
+        distortion; the budget is met under every prior that the adversary step found. `history`
+        has, per round, ``objective`` (as the paper's algorithm reports it: leakage or distortion of
+        its own iterate under the last prior), ``adversary`` (the leakage that the adversary step
+        found for the repaired mechanism), ``distortion`` of the repaired mechanism, ``residual``
+        (by how much the paper's iterate exceeds the budget), ``step`` (sum |change of q| in the
+        round), ``penalties`` (number of lambdas tried) and ``period`` (k >= 2 if the mechanism
+        equals that of k rounds ago, but not that of the last round, which is a cycle; otherwise 0).
 
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
     InfeasibleError
         D below the least possible distortion, or b above log|X|.
 
@@ -141,8 +141,8 @@ def alternating_design(
     (27), (28) and Theorem 7: Algorithm 6 with Algorithm 10 in place of Algorithm 7, and with the
     change of the distortion in place of that of the leakage as the stopping rule.
 
-    For parities the default start is optimal already, and with decrease="norm" the line search
-    mostly finds no step that leaves it: give a `start` of your own to see the method at work.
+    For parities the default start is already optimal, and with decrease="norm" the line search
+    usually finds no step. Give another `start` to see the method's steps.
 
     Examples
     --------

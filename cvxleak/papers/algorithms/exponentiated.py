@@ -178,7 +178,7 @@ def exponentiated_gradient(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Notes
     -----

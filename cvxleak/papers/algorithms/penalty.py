@@ -68,7 +68,7 @@ def adaptive_penalty(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
     InfeasibleError
         D below the least possible distortion.
 

@@ -182,7 +182,7 @@ def multiplier_grid(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Notes
     -----
@@ -255,7 +255,7 @@ def release_search(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or epsilon > delta.
+        Arguments that do not match each other, or epsilon > delta.
     InfeasibleError
         delta below I(Z;X), which the earlier outputs have already told.
 

@@ -30,22 +30,22 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Pair:
-    """A number that was computed here, or a bracket of it, beside the one that a paper prints.
+    """A number printed in a paper, and the computed number or its lower and upper bound.
 
     Attributes
     ----------
     name : str
         What the number is.
     lower, upper : float
-        The computed number, or the proved ends of its bracket.
+        The proved bounds on the number, both equal to it if it was computed directly.
     printed : float
         The number to compare it with.
     numeral : str or None
-        That number as it is printed; None for what a formula, or another way to it, gives.
+        This number as printed; None if it is from a formula or another computation.
     tolerance : float
-        How far apart the two may be.
+        The allowed difference.
     erratum : str or None
-        Where they are further apart: the key of the entry in `ERRATA` that says why.
+        The key of the entry in `ERRATA` that explains a larger difference.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class Pair:
 
     @property
     def computed(self) -> float:
-        """The computed number, or the middle of its bracket."""
+        """The computed number, or the midpoint of its bounds."""
         return (self.lower + self.upper) / 2
 
     @property
     def agrees(self) -> bool:
-        """Whether the printed number is within the tolerance of the computed one or its bracket."""
+        """Whether the printed number is within the tolerance of the computed one or its bounds."""
         slack = self.tolerance * (1 + 1e-9) + ROUNDING
         return self.lower - slack <= self.printed <= self.upper + slack
 
@@ -118,15 +118,15 @@ class Item:
     Attributes
     ----------
     name : str
-        What `reproduce` takes, such as ``"leakage-table-3"``.
+        The argument of `reproduce`, such as ``"leakage-table-3"``.
     title : str
-        What it shows.
+        Title of the item.
     compute : callable
-        Takes nothing; returns the pairs and the numbers behind the picture.
+        Without arguments; returns the pairs and the numbers for the figure.
     draw : callable or None
-        Takes these numbers; returns a matplotlib figure.
+        Draws these numbers; returns a matplotlib figure.
     note : str
-        What a reader should see in it: the difference to the paper, above all.
+        What the item shows, above all differences from the paper.
     slow : bool
         Whether it takes more than a few seconds.
 
