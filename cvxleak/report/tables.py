@@ -142,6 +142,13 @@ def table_report(
     if counted:
         _note(facts, "true", asked.true)
     if values is not None:
+
+        def reached(**_: Any) -> list[Any]:
+            try:
+                return [realized_leakage(asked, values, prior)]
+            except KeyboardInterrupt as error:
+                raise SolveInterrupted([]) from error
+
         _note(facts, "published", values)
         possible = solved(
             progress,
@@ -151,8 +158,7 @@ def table_report(
         for key in ("lower", "upper"):
             ends = dict(zip(possible.numbers, getattr(possible, key), strict=True))
             _note(facts, key, [ends.get(label) for label in asked.numbers])
-        if counted:
-            realized = realized_leakage(asked, values, prior)
+        for realized in solved(progress, names.PML, reached) if counted else ():
             chances = dict(zip(realized.cells, np.diag(realized.posterior), strict=True))
             leakages = dict(zip(realized.cells, realized.pml, strict=True))
             for key, of_cells in (("posterior", chances), ("pml", leakages)):

@@ -290,3 +290,18 @@ def test_a_spec_says_where_noise_and_files_are_wrong(folder):
         result = CliRunner().invoke(app, ["audit", str(folder / "table.toml")])
         assert result.exit_code == 2
         assert message in result.output
+
+
+def test_ctrl_c_at_what_was_published_leaves_the_rest(monkeypatch):
+    class Patient(Progress):
+        reports_interrupts = True
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cvxleak.tables.realized_leakage", pressed)
+    report = table_report(RELEASE, published=PUBLISHED, progress=Patient())
+    assert report.interrupted
+    assert report.named("numbers known exactly")
+    assert not report.named("pointwise maximal leakage")
+    assert html_page(report, ["A table"])
