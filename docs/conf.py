@@ -148,6 +148,8 @@ RELATION = re.compile(r"^(  <mo>(?:[+=<≤≥≈∈→⟺]|&lt;|&gt;)</mo>)$", r
 """On the outermost level, where a line may break: no browser breaks one inside a formula."""
 TEXT = re.compile(r"<mtext>[^<]*</mtext>")
 JOINED = re.compile(r"(<math>(?:(?!</?math).)*</math>[.,;:)]+)")
+CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
+NAME = re.compile(r'(?<=<span class="pre">)[\w.]+(?=</span>)')
 
 
 def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
@@ -168,10 +170,18 @@ def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> Non
     raise nodes.SkipNode
 
 
+def cell(found: re.Match[str]) -> str:
+    """Let a long name break behind its underscores, or it would widen the table."""
+    return NAME.sub(
+        lambda name: re.sub(r"_(?=\w)", '_</span><wbr/><span class="pre">', name[0]), found[0]
+    )
+
+
 def join(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Keep a comma on the line of the formula before it: browsers break there."""
     if "body" in context:
         context["body"] = JOINED.sub(r'<span class="joined">\1</span>', context["body"])
+        context["body"] = CELL.sub(cell, context["body"])
 
 
 def setup(app: Sphinx) -> None:

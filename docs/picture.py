@@ -53,6 +53,7 @@ def figure(path: Path = FIGURE, people: int = 20, points: int = 121) -> Figure:
         )
         left.set(title=f"Count of {people} people, rounded to base 3", ylim=(0, 0.78))
         left.set_ylabel("leakage about one record (nats)")
+        left.locator_params(axis="x", nbins=5)
 
         noisy = Mechanism(parity(4), laplace_threshold(1.0))
         draw(right, noisy, np.linspace(0, 4 * math.log(2), points))
