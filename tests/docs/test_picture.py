@@ -38,7 +38,7 @@ def drawn(text):
         box, filled = (vertices(path) for path in re.findall(r' d="(M[^"]+)"', axes)[:2])
         low, high = box.min(axis=0), box.max(axis=0)
         # From the axis along the lower bound, and back along the upper one.
-        places = (filled + [0, height] - low) / (high - low)
+        places = (filled + np.array([0, height]) - low) / (high - low)
         points = len(places) // 2 - 1
         curves.append((places[1 : points + 1], places[points + 2 : 2 * points + 2][::-1]))
     return re.findall("<!-- (.*?) -->", text), np.array(curves)
