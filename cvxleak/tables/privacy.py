@@ -48,11 +48,14 @@ ROUNDING = 1e-12
 MOST_KNOTS = 1 << 10
 """Most levels at which the profile of one move bends that are added to those of the curve."""
 
-FAR, ENOUGH = 64.0, 1e-9
-"""The largest level of them, and what the profile may still fall by after the last one."""
+FAR = 64.0
+"""The largest of the levels of epsilon from which the trade-off curve is read."""
+
+ENOUGH = 1e-9
+"""A gap of the curve, and of its profile, that is not narrowed any more."""
 
 CURVE = 128
-"""Levels of epsilon from which the trade-off curve is read."""
+"""Most levels, besides those at which the profile of one move bends."""
 
 
 class TradeOffEnds(NamedTuple):
@@ -64,7 +67,7 @@ class TradeOffEnds(NamedTuple):
     >>> table = Table({"answer": ["no", "yes"]}, people=10, margins=False)
     >>> ends = table_privacy(TableRelease(table, RandomRounding(3))).trade_off([0.1])
     >>> ends.lower.round(4), ends.upper.round(4)
-    (array([0.5161]), array([0.5172]))
+    (array([0.5165]), array([0.5167]))
     """
 
     lower: Array
@@ -147,11 +150,16 @@ class TablePrivacy(Value):
         return self._found.get(place)
 
     def _largest(
-        self, epsilon: float, clock: Clock | None = None, progress: Progress | None = None
+        self,
+        epsilon: float,
+        clock: Clock | None = None,
+        progress: Progress | None = None,
+        slack: float = 0.0,
     ) -> tuple[float, float, int | None, Stopped | None]:
         """Return ends of the largest H_c at c = e^epsilon, and the case that attains the lower.
 
-        And why the search ended, if it did before all cases were seen.
+        And why the search ended, if it did before all cases were seen; cases that are higher by
+        `slack` at most need not be.
         """
         upper, rest = 0.0, 1.0  # what is still to be seen is below `rest`
         found: tuple[float, int | None] = max(0.0, -math.expm1(epsilon)), None
@@ -168,7 +176,7 @@ class TablePrivacy(Value):
             order = sorted(cases, key=lambda place: -above[place])
             for done, place in enumerate(order):
                 rest = above[place]
-                if rest <= found[0]:
+                if rest <= found[0] + slack:
                     break
                 if progress is not None:
                     progress(found[0], max(upper, rest), len(cases) + done)
@@ -183,8 +191,6 @@ class TablePrivacy(Value):
                 rest = 0.0
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
-        if stopped is None:
-            rest = 0.0
         return found[0], max(found[0], upper, rest), found[1], stopped
 
     def profile(
@@ -263,61 +269,90 @@ class TablePrivacy(Value):
         -----
         f(a) is the largest of 1 - delta(e) - e^e a and e^-e (1 - delta(e) - a) over e >= 0 (Dong,
         Roth and Su, 2022, Proposition 2.12). Any e gives a lower bound; between two levels,
-        convexity of the profile gives the upper one.
+        convexity of the profile gives the upper one. Levels are added where the two are apart, up
+        to 128, until the gap is 0.1 % or 1e-9.
         """
         dimensions = plain_array(false_alarms, "false_alarms").ndim
         rates = np.asarray(frozen_array(false_alarms, "false_alarms", dimensions), dtype=float)
         if not ((rates >= 0) & (rates <= 1)).all():
             raise ValidationError("false_alarms: found one outside of [0, 1]")
-        c, low, high, certain = self._curve
         flat = rates.ravel()
-        # 1 - H_c - c a is concave in c: it is at least what `high` says, at most what `low` does.
-        least = 1 - high[:, None] - np.outer(c, flat)
-        most = 1 - low[:, None] - np.outer(c, flat)
-        lower = np.clip(least.max(axis=0) - ROUNDING, 0.0, 1.0)
-        tops = [most.max(axis=0), 1 - certain - c[-1] * flat]
-        for i in range(len(c) - 1):
-            ends = []
-            if i > 0:
-                slope = (most[i] - least[i - 1]) / (c[i] - c[i - 1])
-                ends.append(most[i] + np.maximum(slope, 0) * (c[i + 1] - c[i]))
-            if i + 2 < len(c):
-                slope = (least[i + 2] - most[i + 1]) / (c[i + 2] - c[i + 1])
-                ends.append(most[i + 1] + np.maximum(-slope, 0) * (c[i + 1] - c[i]))
-            if ends:
-                tops.append(np.minimum.reduce(ends))
-        upper = np.clip(np.maximum.reduce(tops) + ROUNDING, lower, 1 - flat)
+        try:
+            lower, upper = self._narrowed(flat)
+        except KeyboardInterrupt as error:
+            raise SolveInterrupted from error
+        upper = np.clip(upper, lower, 1 - flat)
         return TradeOffEnds(lower.reshape(rates.shape), upper.reshape(rates.shape))
 
-    @cached_property
-    def _curve(self) -> tuple[Array, Array, Array, float]:
-        """Return numbers c, increasing from 0, and ends of the largest H_c at each.
-
-        And a lower end of it beyond the last one.
-        """
-        limit, reach = self._all(FAR)[1], 1.0
-        while reach < FAR and self._all(reach)[1] > limit + ENOUGH:
-            reach *= 2
-        levels = set(np.linspace(0, reach, CURVE).tolist())
+    def _narrowed(self, rates: Array) -> tuple[Array, Array]:
+        """Return bounds of the curve, from as many levels as narrow them at these rates."""
+        levels = {0.0, 1.0}
         if len(self._cases) <= 2:  # one move, in both orders: the levels at which its profile bends
             knots = {abs(at) for place in range(len(self._cases)) for at in self._of(place).knots}
-            levels |= knots if len(knots) <= MOST_KNOTS else set()
-        chosen = sorted(levels)
-        rows = []
-        for level in chosen:
-            low, high, _ = self._all(level)
-            rows.append((math.exp(level), low, high))
-            if level > 0:
-                less = math.exp(-level)
-                rows.append((less, 1 - less * (1 - low), 1 - less * (1 - high)))
-        rows.append((0.0, 1.0, 1.0))
-        c, low, high = (np.array(column) for column in zip(*sorted(rows), strict=True))
-        *_, place = self._all(chosen[-1])
-        return c, low, high, 0.0 if place is None else self._of(place).certain
+            levels |= {at for at in knots if at <= FAR} if len(knots) <= MOST_KNOTS else set()
+        most = len(levels) + CURVE
+        while True:
+            logs = np.array(sorted({*levels, *(-level for level in levels)}))
+            lower, tops, found = self._read(logs, rates)
+            upper = tops.max(axis=0, initial=0.0)
+            wide = upper - np.maximum(lower, found) - np.maximum(TOLERANCE * upper, ENOUGH)
+            # The levels between which the curve may be highest, where it is furthest from known.
+            ends = np.array([-2 * logs[-1], *logs, 2 * logs[-1]])
+            between = np.abs(ends[:-1] + ends[1:])[tops.argmax(axis=0)] / 2
+            between = np.where(tops.argmax(axis=0) % len(logs) == 0, 2 * logs[-1], between)
+            open_ = np.argsort(-wide)[: np.count_nonzero(wide > 0)]
+            more = dict.fromkeys(min(level, FAR) for level in between[open_].tolist())
+            new = [level for level in more if level not in levels][: most - len(levels)]
+            if not new:
+                break
+            levels.update(new)
+        return lower, upper
+
+    def _read(self, logs: Array, rates: Array) -> tuple[Array, Array, Array]:
+        """Return lower bounds of the curve, upper bounds between levels, and those at the levels.
+
+        f(a) is the largest 1 - H_c - c a over c >= 0, which is concave in c: between two levels it
+        is below the lines through the two before and the two after.
+        """
+        known = [self._curve(abs(log)) for log in logs.tolist()]
+        c = np.exp(logs)
+        low, high = np.array([(low, high) for low, high, _ in known]).T
+        # H_{1/c} of the two laws is 1 - (1 - H_c) / c of them exchanged.
+        low, high = (np.where(logs < 0, 1 - c * (1 - one), one) for one in (low, high))
+        c, low, high = np.append(0.0, c), np.append(1.0, low), np.append(1.0, high)
+        least = 1 - high[:, None] - np.outer(c, rates)
+        most = 1 - low[:, None] - np.outer(c, rates)
+        place = known[-1][2]
+        certain = 0.0 if place is None else self._of(place).certain
+        steps = np.diff(c)[:, None]
+        rise = np.full_like(steps * most[1:], math.inf)
+        fall = rise.copy()
+        rise[1:] = np.maximum((most[1:-1] - least[:-2]) / steps[:-1], 0)
+        fall[:-1] = np.maximum((most[1:-1] - least[2:]) / steps[1:], 0)
+        # Where the two lines meet; only one of them is known in the first and the last interval.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            at = np.clip((most[1:] - most[:-1] + fall * steps) / (rise + fall), 0, steps)
+            at[rise + fall == 0] = 0
+            tops = np.minimum(most[:-1] + rise * at, most[1:] + fall * (steps - at))
+        tops[0] = (most[1:] + fall * steps)[0]
+        tops[-1] = (most[:-1] + rise * steps)[-1]
+        tops += ROUNDING * (1 + np.abs(most[1:]) + np.abs(most[:-1]))
+        tops = np.vstack([tops, 1 - certain - c[-1] * rates + ROUNDING])
+        return np.clip(least.max(axis=0) - ROUNDING, 0.0, 1.0), tops, most.max(axis=0)
+
+    @cached_property
+    def _known(self) -> dict[float, tuple[float, float, int | None]]:
+        return {}
+
+    def _curve(self, level: float) -> tuple[float, float, int | None]:
+        """Return ends of the largest H_c at a level, computed once."""
+        if level not in self._known:
+            self._known[level] = self._all(level)
+        return self._known[level]
 
     def _all(self, epsilon: float) -> tuple[float, float, int | None]:
         """Return what `_largest` does, once all cases are seen."""
-        lower, upper, place, stopped = self._largest(epsilon)
+        lower, upper, place, stopped = self._largest(epsilon, slack=ENOUGH)
         if stopped is not None:
             raise SolveInterrupted
         return lower, upper, place

@@ -170,6 +170,49 @@ def test_a_rounded_table_has_no_zcdp_and_keys_are_not_independent():
         table_privacy(empty, (("b",), ("a",)), this_table=True)
 
 
+def test_trade_off_curves_are_narrow_at_each_rate():
+    rates = np.array([1e-9, 1e-4, 0.01, 0.2, 0.5, 0.9])
+    for sigma in (0.5, 1, 3):
+        table = Table({"x": range(2)}, people=9, margins=False)
+        ends = table_privacy(TableRelease(table, Gaussian(sigma))).trade_off(rates)
+        truth = norm.cdf(norm.isf(rates) - math.sqrt(2) / sigma)
+        assert (ends.lower <= truth + 1e-11).all()
+        assert (truth <= ends.upper + 1e-11).all()
+        assert (ends.upper - ends.lower <= 1.01e-3 * ends.upper + 1e-8).all()
+
+
+@pytest.mark.parametrize("bends", [True, False])
+def test_trade_off_curves_of_both_orders_are_their_hull(bends, monkeypatch):
+    if not bends:
+        monkeypatch.setattr("cvxleak.tables.privacy.MOST_KNOTS", -1)
+    rng = np.random.default_rng(4)
+    rates = np.array([0, 1e-6, 0.003, 0.05, 0.21, 0.5, 0.8, 1])
+    for _ in range(8):
+        counts, base = rng.integers(1, 6, 3), int(rng.integers(2, 6))
+        noise = RandomRounding(base, up=np.sort(rng.random(base - 1)).tolist())
+        release = TableRelease(Table({"x": range(3)}, counts=counts), noise)
+        laws = [release.law(counts), release.law(counts + np.array([-1, 1, 0]))]
+        p, r = (np.array([float(law.get(y, 0)) for y in {**laws[0], **laws[1]}]) for law in laws)
+        # The corners of both curves; f is the lower hull of them.
+        corners = []
+        for one, other in ((p, r), (r, p)):
+            order = np.argsort(-one / np.maximum(other, 1e-300))
+            hits = np.concatenate([[0], np.cumsum(one[order])])
+            corners += [*zip(np.concatenate([[0], np.cumsum(other[order])]), 1 - hits, strict=True)]
+        x, y = np.array(corners).T
+        start, end = np.meshgrid(np.arange(len(x)), np.arange(len(x)))
+        truth = []
+        for rate in np.minimum(rates, x.max()):
+            low, high = (one[(x[start] <= rate) & (rate <= x[end])] for one in (start, end))
+            share = (rate - x[low]) / np.maximum(x[high] - x[low], 1e-300)
+            truth.append((y[low] + (y[high] - y[low]) * share).min())
+        privacy = table_privacy(release, ((0,), (1,)), this_table=True)
+        ends = privacy.trade_off(rates)
+        assert (ends.lower <= np.array(truth) + 1e-11).all()
+        assert (np.array(truth) <= ends.upper + 1e-11).all()
+        assert (ends.upper - ends.lower <= 1.01e-3 * ends.upper + 1e-8).all()
+
+
 @pytest.mark.parametrize("after", [0, 1])
 def test_ctrl_c_leaves_bounds_that_hold(monkeypatch, after):
     table = Table({"x": range(3)}, counts=[4, 1, 3])
