@@ -28,11 +28,12 @@ TITLES = {
 
 GALLERY = """# Gallery
 
-This page recomputes the figures, tables and numbers of five papers. Beside each computed number
-stands the number it is compared with: the printed one or, in italics, the result of a formula or
-of a second method. Where a printed number differs from the computed one, the [errata](errata.md)
-explain why. The last section compares with the numbers in the tests of another program,
-[libqif](https://github.com/chatziko/libqif).
+This page recomputes the figures, tables and numbers of five papers. Each computed number is shown
+with the number it is compared with: the printed one or, in italics, the result of a formula or
+of a second method. LEAKAGE, ENVELOPE, HAMMING, DALENIUS and SEQUENTIAL are short names of the
+papers; each section names the authors. Where a printed number differs from the computed one, the
+[errata](errata.md) explain why. The last section compares with the numbers in the tests of another
+program, [libqif](https://github.com/chatziko/libqif).
 
 ```text
 cvxleak reproduce --list
@@ -61,10 +62,11 @@ Figures 1 and 2.
 
 ERRATA_PAGE = """# Errata
 
-Where the five papers print what is not so, or less than can be said. We found these while we
-computed their figures again, and we may be wrong: each entry says how it is known. Where it is
-checked, the tests run the check, and the numbers of the entry are the ones it computes
-(`ERRATA["..."].check()` in `cvxleak.papers.gallery`).
+This page lists statements of the five papers that are wrong, or weaker than what can be proved.
+LEAKAGE, ENVELOPE, HAMMING, DALENIUS and SEQUENTIAL are short names of [the papers](symbols.md). We
+found the errors when we recomputed the figures. We may be wrong ourselves, so each entry says how
+it is known. If an entry is marked as checked, a test runs the check, and the entry's numbers are
+those that the check computes (`ERRATA["..."].check()` in `cvxleak.papers.gallery`).
 """
 
 
@@ -137,7 +139,8 @@ def errata_page() -> str:
     for where, entry in ERRATA.items():
         if entry.paper != paper:
             paper = entry.paper
-            parts.append(f"\n## {paper}\n\n| where | printed | so | how it is known | checked |")
+            head = "| where | printed | correct | how it is known | checked |"
+            parts.append(f"\n## {paper}\n\n{head}")
             parts.append("|---|---|---|---|---|")
         place = where.removeprefix(paper + " ")
         cells = map(escaped, (place, entry.printed, entry.so, entry.how))

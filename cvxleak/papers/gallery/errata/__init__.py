@@ -1,4 +1,4 @@
-"""Where the five papers print what is not so, or less than can be said; each with what shows it."""
+"""Statements of the five papers that are wrong, or weaker than provable; each with its check."""
 
 from cvxleak.papers.gallery.errata import (
     dalenius,

@@ -189,14 +189,14 @@ ERRATA = [
         "equality with log(1 + T²/N)/2 for the Gaussian channel",
         "an upper bound only: it needs a Gaussian query, and |f| ≤ T is a limit on the peak. For "
         "T = N = 1 the capacity is 0.3368, the formula 0.3466",
-        "an input law, and a bound for it over all inputs",
+        "an input distribution, and an upper bound over all inputs",
         _peak,
     ),
     Erratum(
         "DALENIUS (27)",
         "equality for binary records; larger alphabets need further analysis",
         "equality for every query that is not constant: two datasets that differ in one record "
-        "have different values, and a fair law on these two is enough",
+        "have different values, and the uniform distribution on these two is enough",
         "that argument, and an audit",
         _ternary,
     ),
@@ -211,8 +211,8 @@ ERRATA = [
     Erratum(
         "DALENIUS Def 12",
         "weak symmetry is what equality needs",
-        "it is sufficient. Necessary is only that some law on the record's values, not the uniform "
-        "one, makes the output uniform",
+        "it is sufficient; necessary is that some distribution of the record's values, perhaps not "
+        "the uniform one, makes the output uniform",
         "an example with three rows",
         _weak,
     ),
@@ -227,7 +227,7 @@ ERRATA = [
     Erratum(
         "DALENIUS Thm 3, 4",
         "k records, or several releases, cost the sum of ε + g each",
-        "the first one faces the adversary as he is, so one g less: k ε + (k − 1) g, and the sum "
+        "the first one faces the original adversary, so one g less: k ε + (k − 1) g, and the sum "
         "of the ε_j and of all g_j but one. For the parity of 3 bits, flip 0.1, b = 1.7, k = 2: "
         "0.5961 in place of 0.7362",
         "the chain rule, and an audit of the group",

@@ -204,7 +204,7 @@ ERRATA = [
         "HAMMING Thm 3",
         "the intersection gives a lower bound for every Class III set",
         "not where the folding permutations are no group: for (.5, .3, .2) and (.2, .5, .3) at "
-        "D = 0.62 it is 0.2036, and the constant law (.4, .6, 0) meets the budget with no leakage. "
+        "D = 0.62 it is 0.2036, and a constant output drawn from (.4, .6, 0) meets the budget. "
         "The upper bound holds",
         "the full linear program, certified",
         _folding,
@@ -250,9 +250,9 @@ ERRATA = [
     Erratum(
         "HAMMING Cor 1, Remark 6",
         "if intersection and union are equal, the bounds are the value",
-        "only where the folding permutations are a group. The laws (.5, .3, .2), (.2, .5, .3) and "
-        "(.3, .5, .2) fold to one law, so the two are equal; at D = 0.62 the value would be "
-        "0.2036, and the constant law (.4, .6, 0) meets the budget with no leakage",
+        "only where the folding permutations are a group. (.5, .3, .2), (.2, .5, .3) and "
+        "(.3, .5, .2) fold to one distribution, so the two are equal; at D = 0.62 the value would "
+        "be 0.2036, and an output drawn from (.4, .6, 0) meets the budget with no leakage",
         "the full linear program, certified",
         _no_group,
     ),

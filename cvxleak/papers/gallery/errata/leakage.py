@@ -323,7 +323,7 @@ ERRATA = [
         "the sum runs over all rows",
         "over the rows other than k, as in line 9 of Algorithm 3: at H(X) = b that gives the row's "
         "own entropy, and the printed sum gives 0",
-        "both formulas at a random law",
+        "both formulas at a random distribution",
         _row_floor,
     ),
     Erratum(
@@ -344,15 +344,16 @@ ERRATA = [
     Erratum(
         "LEAKAGE 2.3",
         "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together",
-        "in all of them together, as the proof of Theorem 1(2) shows: for a fixed p(x_i) the law "
-        "of record and output is linear in the conditionals, and I is convex in that law",
+        "in all of them together, as the proof of Theorem 1(2) shows: for a fixed p(x_i) the "
+        "joint distribution of record and output is linear in the conditionals, and I is convex in "
+        "it",
         "that proof; and midpoints of random conditionals",
         _jointly_convex,
     ),
     Erratum(
         "LEAKAGE Alg 1, line 15",
         "unit vectors, one for each of the other records' values",
-        "one for each value of record i: that is how many conditional laws there are",
+        "one for each value of record i: that is the number of conditional distributions",
         "counting",
     ),
     Erratum(
@@ -366,7 +367,7 @@ ERRATA = [
     ),
     Erratum(
         "LEAKAGE Alg 2, 5",
-        "Algorithm 2 returns a law that meets the floor; Algorithm 5 is a projection",
+        "Algorithm 2 returns a distribution that meets the floor; Algorithm 5 is a projection",
         "Algorithm 2 can stop with H(X) < b, since it watches I only. Algorithm 5's softmax is not "
         "the nearest point, and has no root below the logarithm of the number of tied maxima",
         "two examples",
