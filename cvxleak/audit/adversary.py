@@ -1,4 +1,4 @@
-"""The explicit prior that attains a leakage: lumped, or a law for each record."""
+"""The explicit prior that attains a leakage: lumped, or a distribution for each record."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Adversary(Value):
 
 @dataclass(frozen=True, eq=False)
 class IndependentAdversary(Value):
-    """A product prior: a law for each record.
+    """A product prior: a distribution for each record.
 
     Attributes
     ----------

@@ -1,10 +1,10 @@
 """The worst case of independent records whose laws are in polytopes, and what is known of laws.
 
 Which cases there are, and why they do, is said at `cvxleak.proofs.bounds.independent`. In each case
-the maximum over the law of record i, a mixture of the vertices of its polytope, is concave; it is
-approached by multiplying weights (Blahut and Arimoto, with longer steps), all cases of a block at
-once, as long as they may be the worst. Of a gain the maximum is at one of finitely many laws, the
-same in all cases (`cvxleak.proofs.bounds.independent_gains`).
+the maximum over the distribution of record i, a mixture of the vertices of its polytope, is
+concave; it is approached by multiplying weights (Blahut and Arimoto, with longer steps), all cases
+of a block at once, as long as they may be the worst. Of a gain the maximum is at one of finitely
+many distributions, the same in all cases (`cvxleak.proofs.bounds.independent_gains`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SHARP = 1e-11
 """Gap, as a part of the leakage, at which a case is known well enough."""
 
 LEAST_WEIGHT = 1e-15
-"""No weight is less: the output law would miss outputs."""
+"""No weight is less: the output distribution would miss outputs."""
 
 SLACK = 1e-13
 """Nats by which the two least probabilities of a record floor are on either side of it."""
@@ -70,7 +70,7 @@ class Worst:
     case : int
         Its place among all.
     weights : tuple of float
-        In it, on the vertices of the record's own law.
+        In it, on the vertices of the record's own distribution.
     inputs : array, shape (cases, vertices of the record's own law), or None
         Weights on these, for each case; not of a gain.
     late : bool
@@ -84,7 +84,7 @@ class Worst:
     late: bool
 
     def spread_over(self, setting: IndependentRecords, record: int) -> list[tuple[float, ...]]:
-        """Return each record's weights on the vertices of its law."""
+        """Return each record's weights on the vertices of its distribution."""
         others = setting.others(record)
         numbers = next(islice(choices(others), self.case, None))
         weights: list[tuple[float, ...]] = [()] * setting.mechanism.space.records
@@ -275,7 +275,7 @@ def weights_of(law: Array, vertices: Vertices) -> tuple[Array, float]:
 def mixed_laws(
     setting: IndependentRecords, record: int, weights: Sequence[tuple[float, ...]]
 ) -> tuple[tuple[float, ...], ...]:
-    """Return the laws that weights on the vertices stand for."""
+    """Return the distributions that weights on the vertices stand for."""
     known: dict[Any, tuple[float, ...]] = {}
     for i, one in enumerate(weights):
         vertices = setting.own[i] if i == record else setting.hulls[i]
@@ -302,7 +302,7 @@ def law_leakage(
 
 
 def law_value(law: Array, channel: Array, told: GainForm) -> float:
-    """Return what a channel tells of a record of this law (floating point)."""
+    """Return what a channel tells of a record of this distribution (floating point)."""
     if told.is_leakage:
         return float(mutual_information(law, channel))
     return gain_leakage(law, channel, told.gain, told.form)

@@ -59,7 +59,7 @@ MOST_ORDERS = 10_000
 
 
 class Laws:
-    """Two laws P and R in floats, and their divergences D_alpha(P || R)."""
+    """Two distributions P and R in floats, and their divergences D_alpha(P || R)."""
 
     def __init__(self, p: Array, r: Array) -> None:
         self.p, self.r = np.asarray(p, dtype=float), np.asarray(r, dtype=float)
@@ -143,7 +143,7 @@ class Envelope(Laws):
 
 
 class Found(NamedTuple):
-    """The pair of laws that is told apart best, by what, and the numbers of the proof."""
+    """The pair of distributions that is told apart best, by what, and the numbers of the proof."""
 
     place: int
     outputs: list[int]

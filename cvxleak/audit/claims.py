@@ -207,7 +207,7 @@ def check_claim(
     up to floating-point rounding may have an epsilon of 1.0000000000000002; it then fails the claim
     epsilon = 1. Bun and Steinke (2016) define zCDP, Mironov (2017) Rényi differential privacy,
     Dong, Roth and Su (2022) Gaussian differential privacy. "Certificates" in the documentation
-    derives both ends.
+    derives both bounds.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def check_claim(
 
 
 def _worst(asked: _Asked, laws: Sequence[Laws]) -> Found:
-    """Return which of the laws are told apart best, and by what."""
+    """Return which of the distributions are told apart best, and by what."""
     if asked.kind == "zcdp":
         return worst_for_zcdp(laws, asked.stated)
     if asked.kind == "renyi-dp":
@@ -364,7 +364,7 @@ def _row_by_row(first: Any, second: Any) -> Compared:
 
 
 def _as_rows(given: Any, name: str) -> Channel:
-    """Return a channel; one law is a channel with one row."""
+    """Return a channel; one distribution is a channel with one row."""
     given = given if hasattr(given, "columns") else named_law(given)
     if isinstance(given, Prior):
         return Channel(given.probabilities[None], outputs=given.labels)

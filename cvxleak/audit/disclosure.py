@@ -232,7 +232,7 @@ class _Search:
         return node
 
     def _bound(self, allowed: Mask) -> tuple[float, Array, Array | None]:
-        """Return an upper end at a node, its multipliers and a fractional sharing of the outputs.
+        """Return an upper bound at a node, its multipliers and a fractional sharing of the outputs.
 
         max sum_a log sum_y z_ya D_ya over the sharings z is a market in which values with equal
         means buy outputs; proportional responses approach its prices.

@@ -1,6 +1,6 @@
 """Maximal leakage to adversaries for whom the records are independent.
 
-Where each law lies in a known polytope, the maximum is over finitely many cases
+Where each distribution lies in a known polytope, the maximum is over finitely many cases
 (`cvxleak.audit.cases`). Under a floor on the sum of the entropies, the lower bound comes from a
 local search, and the upper bound is the smaller of two proved ones.
 """
@@ -106,18 +106,18 @@ class ProductLeakage(Problem):
 
     Notes
     -----
-    For fixed laws of record i and of all others but one, I(X_i;Y) is convex in the law of that one.
-    So with laws in polytopes the maximum over the other records is attained with all of them at
-    vertices. Records with equal contributions to the query's total are interchangeable: for a count
-    of n binary records, each with p_j in [alpha, 1 - alpha], there are n cases, and in each a
-    concave maximum over p_i. Without constraints the worst adversary knows the other records, as in
-    differential privacy. This differs from `RecordLeakage` at floor 0, where the adversary's
-    knowledge of the others may depend on record i.
+    For fixed distributions of record i and of all others but one, I(X_i;Y) is convex in the
+    distribution of that one. So with distributions in polytopes the maximum over the other records
+    is attained with all of them at vertices. Records with equal contributions to the query's total
+    are interchangeable: for a count of n binary records, each with p_j in [alpha, 1 - alpha], there
+    are n cases, and in each a concave maximum over p_i. Without constraints the worst adversary
+    knows the other records, as in differential privacy. This differs from `RecordLeakage` at floor
+    0, where the adversary's knowledge of the others may depend on record i.
 
-    For a gain, the rise and the factor are also largest with the others' laws at vertices, and with
-    the law of record i among finitely many: those at which the best action without the output
-    changes, on the faces of its polytope. For `Guess` and an arbitrary law these are the uniform
-    laws on subsets of the values.
+    For a gain, the rise and the factor are also largest with the others' distributions at vertices,
+    and with the distribution of record i among finitely many: those at which the best action
+    without the output changes, on the faces of its polytope. For `Guess` and an arbitrary
+    distribution these are the uniform distributions on subsets of the values.
 
     With a floor b > 0 the class is not a product of sets. The largest capacity of q(.|., z) is an
     upper bound, and so is the leakage without independence (`RecordLeakage`); the lower bound is
@@ -251,7 +251,7 @@ class ProductLeakage(Problem):
 
     @property
     def _known(self) -> dict[str, Any]:
-        """What is known of the laws, as a certificate says it."""
+        """What is known of the distributions, as a certificate says it."""
         if self.laws is not None:
             runs = groupby(per_record(self.mechanism.space, self.laws))
             return {"vertices": [[to_json(laws), len(list(run))] for laws, run in runs]}
@@ -287,7 +287,7 @@ class ProductLeakage(Problem):
         return IndependentAdversary(self.mechanism, (record,), written)
 
     def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
-        """Go through the cases, and prove both ends."""
+        """Go through the cases, and prove both bounds."""
         inside, outside = self._setting(self._least[1]), self._cases
         audited = outside.attacked(self._record)
         told = self.told

@@ -94,7 +94,7 @@ class ProductSearch:
         return Stopped.NO_PROGRESS if self._searched else Stopped.TIME_LIMIT
 
     def found(self, gap: Gap) -> Found:
-        """Return the best laws so far, with what proves both ends."""
+        """Return the best distributions so far, with what proves both bounds."""
         record, laws = self._laws
         written = [law.tolist() for law in laws]
         lower, upper, proof = self._without_audit()
@@ -171,7 +171,7 @@ def _rows(mechanism: Mechanism) -> Array:
 
 
 def _channel(rows: Array, laws: list[Array], record: int) -> Array:
-    """Return p(y | x_i), the other records drawn from their laws."""
+    """Return p(y | x_i), the other records drawn from their distributions."""
     result = np.moveaxis(rows, record, 0)
     others = [law for j, law in enumerate(laws) if j != record]
     for law in others:
@@ -194,7 +194,7 @@ def _told(pi: Array, channel: Array, told: GainForm) -> float:
 def _gains(
     mechanism: Mechanism, record: int, told: GainForm
 ) -> tuple[Array, Array, list[Any]] | None:
-    """Return the best law and what it gains for every context of the others."""
+    """Return the best distribution and what it gains for every context of the others."""
     lines, size = mechanism.query.lines(record), mechanism.space.shape[record]
     if len(lines) > LINES_LIMIT:
         return None
@@ -213,7 +213,7 @@ def _gains(
 
 
 def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[Any]] | None:
-    """Return an input law and an attained value for every context of the others."""
+    """Return an input distribution and an attained value for every context of the others."""
     lines = mechanism.query.lines(record)
     if len(lines) > LINES_LIMIT:
         return None
@@ -300,7 +300,7 @@ def _search(
 
 
 def _met(laws: list[Array], uniform: list[Array], floor: float) -> list[Array]:
-    """Return the first laws with enough entropy on the way to the uniform ones."""
+    """Return the first distributions with enough entropy on the way to the uniform ones."""
 
     def mixed(share: float) -> list[Array]:
         return [(1 - share) * p + share * u for p, u in zip(laws, uniform, strict=True)]

@@ -116,7 +116,7 @@ def independent_people(
 
 
 def independent_cells(spec_file: SpecFile, release: TableRelease) -> dict[str, Any]:
-    """Return what [adversary] says of the laws of independent people's cells."""
+    """Return what [adversary] says of the distributions of independent people's cells."""
     from cvxleak.tables import table_leakage
 
     asked = spec_file.spec.adversary
@@ -210,7 +210,7 @@ def _histogram(spec_file: SpecFile, query: Query) -> Mechanism:
 
 
 def build_local(spec_file: SpecFile, command: str) -> tuple[Prior, Channel]:
-    """Return the law of the only record and the channel from its value to the output."""
+    """Return the distribution of the only record and the channel from its value to the output."""
     spec_file.needs(command, "mechanism", ("query", "space"), "prior")
     query = build_query(spec_file)
     prior = build_prior(spec_file, query)
@@ -257,7 +257,7 @@ def build_distortion(
 
 
 def build_prior(spec_file: SpecFile, query: Query) -> Prior | None:
-    """Return the law of [prior], in the order of the record's values, if there is one."""
+    """Return the distribution of [prior], in the order of the record's values, if there is one."""
     spec = spec_file.spec
     if spec.prior is None:
         return None
@@ -323,7 +323,7 @@ def _outcomes(spec_file: SpecFile) -> tuple[Hashable, ...] | None:
 
 
 def _laws_of_file(path: Path, labels: tuple[Hashable, ...] | None) -> SourceSet:
-    """Return the laws of a CSV file: a row for each, and its columns are the outcomes."""
+    """Return the distributions of a CSV file: a row for each, and its columns are the outcomes."""
     rows = Channel.from_csv(path)
     if labels is not None and is_header(read_table(path)[0], 1, path):
         rows = rows.select(None, labels, "outcomes")

@@ -167,7 +167,7 @@ def _only(values: Sequence[Any], key: str) -> Any:
 
 
 def _value(spec_file: SpecFile, table: str, name: str, value: Any) -> Any:
-    """Return what a key says; of a channel, a law or a distortion also in a file."""
+    """Return what a key says; of a channel, a distribution or a distortion also in a file."""
     readers: dict[str, Any] = {"channel": Channel, "distortion": Distortion, "prior": Prior}
     if name == "gain":
         with spec_file.at(f"{table}.{name}"):
@@ -187,7 +187,7 @@ def _described(
 ) -> Any:
     """Return the argument that a section of its own describes, if there is one.
 
-    The law of [prior] is the source of a problem that has no prior.
+    The distribution of [prior] is the source of a problem that has no prior.
     """
     spec = spec_file.spec
     on_sources = "sources" in known and known["sources"].default is inspect.Parameter.empty

@@ -70,9 +70,9 @@ class Cut(Value):
     ----------
     group : tuple of int
     joint : array, shape (values of the group, rows)
-        The law of the secret and the row.
+        The distribution of the secret and the row.
     weights : array, shape (cells,)
-        The same law on the cells of `Rows.cells`.
+        The same distribution on the cells of `Rows.cells`.
     prior : int or None
         Which of the given priors it is.
     """

@@ -1,11 +1,11 @@
 """Which channel of a search is audited, how sharply, and what the audit is worth.
 
-What an audit proves is always an upper end. Least leakage: the channel is within its budget, and
+What an audit proves is always an upper bound. Least leakage: the channel is within its budget, and
 leaks at most U. Least distortion: if U is above the budget L, the mixture of the channel with one
 of constant output that has the share L / U leaks at most L, by convexity, and its distortion is an
-upper end. So an audit can stop at any time, and go on later.
+upper bound. So an audit can stop at any time, and go on later.
 
-The gap of a design has two parts: from the lower end to what the best channel known is worth if
+The gap of a design has two parts: from the lower bound to what the best channel known is worth if
 local searches missed nothing (cuts close it), and from there to what is proved (audits do). Work
 goes to the larger part.
 """
@@ -57,7 +57,7 @@ AuditedChannel = tuple[Array, Audited]
 
 
 class Audits:
-    """The audits of one search for one budget, and the best upper end that they proved.
+    """The audits of one search for one budget, and the best upper bound that they proved.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Audits:
 
     @property
     def value(self) -> float:
-        """The upper end."""
+        """The upper bound."""
         return math.inf if self.best is None else self.best.value
 
     @property

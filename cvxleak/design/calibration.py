@@ -60,7 +60,7 @@ def calibrate(
         Arguments of the wrong kind, or a range whose first end meets the target and whose second
         one does not.
     SolveInterrupted
-        Ctrl-C; its ``bound`` is the Calibration reached, or None before both ends were audited.
+        Ctrl-C; its ``bound`` is the Calibration reached, or None before both bounds were audited.
     InfeasibleError
         The target is not proved even with the most noise; the message gives its leakage.
 

@@ -28,7 +28,7 @@ __all__ = ["Ends", "Lower", "Upper"]
 
 @dataclass(frozen=True)
 class Lower:
-    """What proves the lower end: cuts with multipliers, and what user constraints imply."""
+    """What proves the lower bound: cuts with multipliers, and what user constraints imply."""
 
     value: float = 0.0
     cuts: tuple[Cut, ...] = ()
@@ -38,7 +38,7 @@ class Lower:
 
 @dataclass(frozen=True)
 class Upper:
-    """What attains the upper end: a channel, and the audit of its leakage."""
+    """What attains the upper bound: a channel, and the audit of its leakage."""
 
     value: float
     matrix: Array

@@ -73,9 +73,9 @@ class Conic:
     def solve(
         self, master: Master, clock: Clock | None = None
     ) -> tuple[MasterPoint, Implied | None]:
-        """Return the master's optimum, and what its lower end takes from user constraints.
+        """Return the master's optimum, and what its lower bound takes from user constraints.
 
-        The lower end is what linear programming multipliers prove, not what a solver says.
+        The lower bound is what linear programming multipliers prove, not what a solver says.
         """
         q, stochastic = self._channel()
         t = cp.Variable()

@@ -38,7 +38,7 @@ class DesignData:
     distortion : Distortion
         d(f(x), y).
     sources : tuple of Law
-        The laws for which the distortion counts.
+        The distributions for which the distortion counts.
     entropy_floor : float or None
         b, in nats; None with `priors`.
     priors : tuple of Law or None

@@ -101,7 +101,7 @@ class FallbackChannels:
 
     @property
     def fallback_leakage(self) -> float:
-        """An upper end of what that channel leaks."""
+        """An upper bound of what that channel leaks."""
         return 0.0 if self.fallback_audit is None else self.fallback_audit.upper
 
     def affordable(self, matrix: Array) -> bool:

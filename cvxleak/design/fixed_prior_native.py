@@ -85,7 +85,7 @@ def solve(statement: Statement, minimize: str, number: float, gap: Gap, clock: C
 def ends(
     statement: Statement, minimize: str, number: float, channel: Array, proof: dict[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the proved ends, or None if the channel does not certainly meet the budget."""
+    """Return the proved bounds, or None if the channel does not certainly meet the budget."""
     if not _plausible(statement, minimize, number, channel):
         return None
     if channel.size > EXACT_CELLS:

@@ -32,7 +32,7 @@ class Statement:
     Attributes
     ----------
     laws, sources : arrays, shapes (K, n) and (J, n)
-        The adversaries' priors, and the laws under which the distortion counts.
+        The adversaries' priors, and the distributions under which the distortion counts.
     distortion : array, shape (n, m)
     inputs, outputs : tuple
         Labels of the channel.
@@ -51,7 +51,7 @@ class Statement:
         distortion: Distortion,
         sources: Sequence[Prior] | None,
     ) -> Statement:
-        """Match the laws and the distortion to each other."""
+        """Match the distributions and the distortion to each other."""
         named = next((p.labels for p in priors if p.labels != tuple(range(len(p)))), None)
         inputs = distortion.inputs
         if named is not None and inputs == tuple(range(len(named))):

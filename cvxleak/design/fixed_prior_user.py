@@ -1,9 +1,9 @@
 """The best channel for known priors under constraints of the user's own, by CVXPY.
 
-The solver's channel is made stochastic and evaluated; its tangent gives the lower end: information
-is convex, so with multipliers w and mu no channel of the set has a value below the least value of
-the linear function sum_k w_k <G_k, q> + sum_j mu_j E_j d on it. That least value is bounded by the
-multipliers of a linear program over half-spaces that stand for the constraints
+The solver's channel is made stochastic and evaluated; its tangent gives the lower bound:
+information is convex, so with multipliers w and mu no channel of the set has a value below the
+least value of the linear function sum_k w_k <G_k, q> + sum_j mu_j E_j d on it. That least value is
+bounded by the multipliers of a linear program over half-spaces that stand for the constraints
 (`cvxleak.design.outer_approximation`), which the certificate stores.
 """
 
@@ -371,7 +371,8 @@ def _nearest(
 def _information(law: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
     """Return H(X) - H(X|Y), and the cones that hold it: their duals are wanted.
 
-    u >= s log(s / r) for the joint law s and the output's law r is the cone s e^(-u/s) <= r.
+    u >= s log(s / r) for the joint distribution s and the output's distribution r is the cone s
+    e^(-u/s) <= r.
     """
     cells, seen = _joint(law, q)
     output = cp.outer(np.ones(len(seen)), cp.sum(cells, axis=0))
@@ -386,13 +387,13 @@ def _joint(law: Array, q: cp.Variable) -> tuple[cp.Expression, Array]:
 
 
 def _seen(law: Array) -> Array:
-    """Return the law of the inputs that occur."""
+    """Return the distribution of the inputs that occur."""
     law = law / law.sum()
     return law[law > 0]
 
 
 def _posteriors(law: Array, cone: cp.ExpCone, weight: float) -> Array:
-    """Return laws phi(x|y), one column per output, from the dual solution of the cones.
+    """Return distributions phi(x|y), one column per output, from the dual solution of the cones.
 
     The dual cone's point (-w, b, c) stands for the tangent w u >= -b s - c r, and the best phi for
     given b is proportional to e^(-b / w). Duals are accurate where the logarithm of a tiny primal

@@ -47,8 +47,8 @@ class MasterPoint:
     theta, beta : array
         Multipliers of the adversaries (J,) and of the sources (K,).
     posteriors : array, shape (J, A, Y)
-        A law of each adversary's secret for every output, up to a factor: with the multipliers
-        these prove `lower`.
+        A distribution of each adversary's secret for every output, up to a factor: with the
+        multipliers these prove `lower`.
     work : float
         What finding it took (`cvxleak.design.work`).
     """
@@ -69,7 +69,7 @@ class Master:
     Attributes
     ----------
     joint : array, shape (J, A, R)
-        Each adversary's law of the secret and the row.
+        Each adversary's distribution of the secret and the row.
     cost : array, shape (K, R, Y)
         Each source's P_k(r) d(r, y).
     budget : float

@@ -9,14 +9,14 @@ set are enough, and then at the linear program's own minimizers (Kelley 1960), w
 are. No solver is trusted: a poor point gives a weaker bound.
 
 Constraints of other kinds (matrices, power cones, complex numbers) have no half-spaces here, and
-what they would add to the lower end is left out: the bracket is valid, and it is wider. So have
+what they would add to the lower bound is left out: the bracket is valid, and it is wider. So have
 atoms whose gradient CVXPY does not know, and those whose gradient is none: each half-space is
 compared with the constraint itself at points around, where a convex function is never below its
 tangent.
 
-A certificate states every affine constraint, whether or not the lower end needs it, and those
-supporting half-spaces that the lower end needs. If all constraints are affine, the witness's end is
-one of the problem itself; otherwise it is one of these half-spaces, for nothing else is stored.
+A certificate states every affine constraint, whether or not the lower bound needs it, and those
+supporting half-spaces that the lower bound needs. If all constraints are affine, the witness's end
+is one of the problem itself; otherwise it is one of these half-spaces, for nothing else is stored.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class HalfSpaces:
         return self._idle(np.zeros(self._shape))
 
     def shown(self, channel: Array, stored: list[dict[str, Any]]) -> Shown:
-        """Return what can be shown of a channel, the lower end being about the problem anyway."""
+        """Return what can be shown of a channel, the lower bound being about the problem anyway."""
         further = self._further(channel, stored) if self.inside.met(channel) else None
         if further is None:
             return Shown(False, {}, {"lower": PROBLEM})

@@ -125,8 +125,8 @@ def privacy_price(
 ) -> float:
     """Return the derivative of the least distortion in the budget.
 
-    The budget enters as e^budget, times t (q / e^budget where there is a penalty), the output law,
-    or alone.
+    The budget enters as e^budget, times t (q / e^budget where there is a penalty), the output
+    distribution, or alone.
     """
     if measure == "local_dp":
         return 0.0 - float(np.maximum(penalty, 0.0).sum(axis=0) @ channel.max(axis=0))

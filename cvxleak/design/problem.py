@@ -215,7 +215,7 @@ def _floor(query: Query, entropy_floor: float | None) -> float | None:
 
 
 def read_law(query: Query, given: Any, name: str) -> Law:
-    """Return a law on the datasets: None is the uniform one.
+    """Return a distribution on the datasets: None is the uniform one.
 
     One on as many outcomes as there are datasets is about these; one on the values of the query is
     spread evenly over the datasets that share a value.

@@ -1,6 +1,6 @@
 """The rate-distortion function of one distribution by a primal-dual interior-point method.
 
-Eliminating q leaves a function of the output law r and the slope s alone (Blahut 1972),
+Eliminating q leaves a function of the output distribution r and the slope s alone (Blahut 1972),
 
     phi(r, s) = -sum_x p_x log c_x + sum_y r_y - 1,   c_x = sum_y r_y e^(-s d_xy),
 
@@ -48,7 +48,7 @@ class Optimum(NamedTuple):
     reference : array, shape (n, m)
         Where the tangents of the dual bound are taken; only its columns' shapes matter.
     weights, prices : arrays, shapes (K,) and (J,)
-        Multipliers of the laws' informations and of the sources' distortions.
+        Multipliers of the distributions' informations and of the sources' distortions.
     distortion : float
         The largest expected distortion.
     iterations : int

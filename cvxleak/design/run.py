@@ -1,9 +1,9 @@
 """The rounds of a design for one budget: a master over finitely many adversaries, and audits.
 
-Least leakage. The master's dual bound is a lower end for all channels. Its channel, repaired to be
-exactly feasible, is audited: what the audit proves is an upper end, and the worst adversaries
-become cuts (the problem is a semi-infinite convex program, and this is its cutting-set
-method). Least distortion is the same with the roles exchanged.
+Least leakage. The master's dual bound is a lower bound for all channels. Its channel, repaired to
+be exactly feasible, is audited: what the audit proves is an upper bound, and the worst adversaries
+become cuts (the problem is a semi-infinite convex program, and this is its cutting-set method).
+Least distortion is the same with the roles exchanged.
 
 Adversaries are asked for at the master's channel, where its model is at its worst, and on the way
 from there to the best channel known, where it has to be good (in-out separation: Ben-Ameur and
@@ -410,7 +410,7 @@ class Run:
         return max(SECOND, part * self.work)
 
     def _master(self) -> MasterPoint:
-        """Solve the master for the adversaries known, and raise the lower end."""
+        """Solve the master for the adversaries known, and raise the lower bound."""
         cuts = list(self.learned.known)
         master = self._stated(cuts)
         implied: Implied | None = None

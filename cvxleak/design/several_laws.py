@@ -2,13 +2,13 @@
 
 Newton's method on the optimality conditions, with Mehrotra's predictor and corrector. The Hessian
 of sum_k w_k I_k is block diagonal over the outputs, sum_k w_k (diag(p_k/q) - p_k p_k' / r_k); with
-the diagonal of the bounds q >= 0 each block is a diagonal matrix plus one of the rank of the laws,
-and its Laplacian form avoids the cancellation along q. So a step costs one n x n system for the row
-sums, and never one of n m unknowns.
+the diagonal of the bounds q >= 0 each block is a diagonal matrix plus one of the rank of the
+distributions, and its Laplacian form avoids the cancellation along q. So a step costs one n x n
+system for the row sums, and never one of n m unknowns.
 
 `cvxleak.design.master` solves the same kind of program for the many adversaries and few rows of a
 design against all of them. It factors a matrix of the size of the rows for each output: with 100
-inputs and two laws it takes 20 times as long, and gets stuck at gaps of 1e-3.
+inputs and two distributions it takes 20 times as long, and gets stuck at gaps of 1e-3.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def best_for_laws(
     tol: float,
     clock: Clock,
 ) -> Optimum:
-    """Return the channel that trades max_k I(X;Y) under law k best for max_j E_j d(X,Y).
+    """Return the channel that trades max_k I(X;Y) under distribution k best for max_j E_j d(X,Y).
 
     The dual bound is that of `cvxleak.iterative.design_terms.dual_bound`. The tangents are taken at
     a few Blahut steps q(y|x) ~ exp( sum_k w_k p_k(x) log r_k(y) - cost ) from the iterate, which

@@ -28,8 +28,8 @@ def find_rows(query: Query, laws: Sequence[Law], form: str, total: bool) -> Rows
 
     "orbits": the candidates are exchanges of two records (as they are, and with their values
     reversed), relabelings of one or two records by a transposition or a cyclic shift, and the
-    reversal of all records at once. Those that leave f and the laws alone generate the group.
-    "datasets": one row per dataset. "query": one row per value of f.
+    reversal of all records at once. Those that leave f and the distributions alone generate the
+    group. "datasets": one row per dataset. "query": one row per value of f.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class Choice:
     ----------
     kernel : array, shape (seen, |X|, outputs)
     distortion : tuple of float
-        Proved ends of the least expected distortion; the kernel has the upper one.
+        Proved bounds of the least expected distortion; the kernel has the upper one.
     copy_of : int or None
         The earlier release, from 1, that it repeats.
     """

@@ -198,7 +198,7 @@ class History:
         self.classes = len(places)
 
     def leakage(self, observer: Observer | None = None) -> tuple[float, float]:
-        """Return proved ends of I(V; X) in nats for a followed observer, or for everybody."""
+        """Return proved bounds of I(V; X) in nats for a followed observer, or for everybody."""
         if observer is None:
             return information(self.seen().values())
         place = self.observers.index(observer)
@@ -277,7 +277,7 @@ def _merged(raw: dict[Key, Vector], place: int) -> dict[Key, Vector]:
 
 
 def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
-    """Return proved ends of I(V; X) for the rows p(v, x); exactly 0 if V tells nothing."""
+    """Return proved bounds of I(V; X) for the rows p(v, x); exactly 0 if V tells nothing."""
     merged: dict[Outputs, Vector] = {}
     for row in table:
         if any(q != 0 for q in row):

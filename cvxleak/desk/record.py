@@ -37,7 +37,7 @@ class Record:
     looks : bool
         Whether the kernel looks at the party's own earlier outputs.
     expected_distortion : tuple of float
-        Proved ends of the least one; the kernel has the upper one.
+        Proved bounds of the least one; the kernel has the upper one.
     copy_of : int or None
         The earlier release that it repeats.
     output : int

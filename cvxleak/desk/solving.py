@@ -37,8 +37,8 @@ def solve_kernel(
     """Return p(rhat | seen, x) of a nearly optimal kernel, and the bracket of the least distortion.
 
     The kernel of the problem may look at the views of all observers; here it is averaged over what
-    the desk's kernel does not see, which keeps the distortion, the joint law of output, class and
-    data, and that of output, own outputs and data.
+    the desk's kernel does not see, which keeps the distortion, the joint distribution of output,
+    class and data, and that of output, own outputs and data.
     """
     if isinstance(history, RealizedHistory):
         room = min(budget - history.spent(who) for who, budget in limits.items())

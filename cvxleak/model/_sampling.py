@@ -1,4 +1,4 @@
-"""Draws from a law, exactly."""
+"""Draws from a distribution, exactly."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ class Channel(LabeledMatrix):
         Parameters
         ----------
         prior : Prior or array_like
-            The law of the input, matched as in `output`.
+            The distribution of the input, matched as in `output`.
 
         Raises
         ------

@@ -488,7 +488,7 @@ class Mechanism(Stored):
     def distinct_rows(self) -> tuple[Array, NDArray[np.intp]]:
         """The distinct rows in lexicographic order, and which one each query value has.
 
-        Of a set of channels: the distinct boxes, lower ends beside upper ones.
+        Of a set of channels: the distinct boxes, lower bounds next to upper ones.
         """
         if isinstance(self.noise, ChannelSet):
             return distinct_rows(np.hstack([self.noise.lower, self.noise.upper]))

@@ -21,8 +21,9 @@ class OwnGain(Gain, Value):
     """A user-defined gain, wrapped: extended to measures, with its results checked.
 
     The user's gain is only evaluated at distributions, an array of shape (n, k). Its values are
-    extended to measures by G(c r) = c G(r), and a subgradient g at a law p to the tangent g + (G(p)
-    - g . p), which is the same function on laws and touches G at all multiples of p.
+    extended to measures by G(c r) = c G(r), and a subgradient g at a distribution p to the tangent
+    g + (G(p) - g . p), which is the same function on distributions and touches G at all multiples
+    of p.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class OwnGain(Gain, Value):
         object.__setattr__(self, "unit", self.gain.unit)
 
     def value(self, laws: ArrayLike) -> Array:
-        """Return G of the laws or measures along the last axis."""
+        """Return G of the distributions or measures along the last axis."""
         measures = as_measures(laws)
         values = self._values(_flat(measures))
         return values.reshape(measures.shape[:-1]) * measures.sum(axis=-1)
@@ -152,8 +153,9 @@ def checked_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     Raises
     ------
     ValidationError
-        A gain of your own that is above a chord, or below one of its tangents, at random laws, or
-        whose values there are not those of its rows; or that gives no finite numbers.
+        A gain of your own that is above a chord, or below one of its tangents, at random
+        distributions, or whose values there are not those of its rows; or that gives no finite
+        numbers.
 
     Examples
     --------
@@ -249,5 +251,5 @@ SAME = 1e-9
 
 
 def _flat(measures: Array) -> Array:
-    """Return the laws that measures are multiples of, one in each row."""
+    """Return the distributions that measures are multiples of, one in each row."""
     return as_shares(measures).reshape(-1, measures.shape[-1])

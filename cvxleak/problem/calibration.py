@@ -101,7 +101,7 @@ def least_noise(
         Arguments of the wrong kind; a range whose first end meets the target and whose second one
         does not.
     SolveInterrupted
-        Ctrl-C; its ``bound`` is the Calibration reached, or None before both ends were audited.
+        Ctrl-C; its ``bound`` is the Calibration reached, or None before both bounds were audited.
     InfeasibleError
         Even the most noise is not proved to meet the target.
     """

@@ -42,7 +42,7 @@ does not have."""
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has at hand: a candidate, and what proves both ends.
+    """What a search has at hand: a candidate, and what proves both bounds.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Search(Protocol):
         ...
 
     def found(self, gap: Gap) -> Found:
-        """Return the best candidate so far, with what proves both ends."""
+        """Return the best candidate so far, with what proves both bounds."""
         ...
 
     def proof_seconds(self) -> float:

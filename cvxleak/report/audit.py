@@ -70,8 +70,8 @@ def audit_report(
     unit : {"nats", "bits"}
         Unit of the floors and of every information quantity in the report.
     prior : Prior or mapping, optional
-        Law of the one record of a local mechanism, labeled by its values: adds what this source
-        tells.
+        Distribution of the one record of a local mechanism, labeled by its values: adds what this
+        source tells.
     distortion : Distortion or str, optional
         Cost of an output for a value of the query: adds its expectations. ``"hamming"``,
         ``"absolute"`` and ``"squared"`` are those between the values and the outputs.
@@ -90,8 +90,8 @@ def audit_report(
         What else is known of the beliefs of which `entropy_floors` are least entropies.
     independent : mapping, optional
         Adds the leakage to people who believe the records to be independent: the arguments of
-        `cvxleak.audit.ProductLeakage` that say what is known of each law; none of them if it is
-        empty. Also the largest `gain` to such people, if it is the maximum of a few linear
+        `cvxleak.audit.ProductLeakage` that say what is known of each distribution; none of them if
+        it is empty. Also the largest `gain` to such people, if it is the maximum of a few linear
         functions; with form "posterior" only under `laws`.
     gain, form : Gain, str
         Adds the largest one in this form at every floor, as for `RecordLeakage`, if it is not there

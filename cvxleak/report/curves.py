@@ -53,8 +53,8 @@ def leakage_points(
 ) -> dict[str, Any]:
     """Return the leakage at the floors that were audited, and at many between them.
 
-    The leakage does not rise with the floor (DALENIUS Lemma 1), so a lower end holds at all lower
-    floors, and an upper end at all higher ones.
+    The leakage does not rise with the floor (DALENIUS Lemma 1), so a lower bound holds at all lower
+    floors, and an upper bound at all higher ones.
     """
     from cvxleak.audit import leakage_curve
 
@@ -102,7 +102,7 @@ def _is_about(quantity: Quantity, target: Target) -> bool:
 
 
 def _monotone(found: Sequence[tuple[float, float, float]]) -> Array:
-    """Return rows of floor, lower and upper end in order, neither end of which ever rises."""
+    """Return rows of floor, lower and upper bound in order, neither end of which ever rises."""
     floors, lower, upper = np.array(sorted(found)).T
     lower = np.maximum.accumulate(lower[::-1])[::-1]
     return np.stack([floors, lower, np.minimum.accumulate(upper)], axis=1)

@@ -29,7 +29,7 @@ BOUNDS = {
     names.THEOREM_3: envelope.envelope_upper_bound,
     names.TAIL_AVERAGE: envelope.tail_average_bound,
 }
-"""What is known beside the envelope, as a function of law, channel and probability."""
+"""What is known beside the envelope, as a function of distribution, channel and probability."""
 
 FAILURES = {
     True: (names.FAILURE, names.RELEASED_FAILURE),
@@ -55,7 +55,7 @@ def envelope_report(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float or sequence of float

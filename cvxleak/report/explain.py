@@ -76,7 +76,7 @@ def explain(
     unit : {"nats", "bits"}
         Unit of the floors and of every information quantity in the report.
     prior : Prior or mapping, optional
-        Law of the one record of a local mechanism, labeled by its values.
+        Distribution of the one record of a local mechanism, labeled by its values.
     epsilons : sequence of float
         Where the least delta is wanted, in nats whatever the unit. If left out, a quarter, half and
         three quarters of the mechanism's epsilon, or 0.1, 0.5, 1 and 2 where that is infinite.
@@ -87,8 +87,9 @@ def explain(
     tries : int
         Up to how many guesses somebody has.
     independent : mapping, optional
-        What is known of the laws of independent records, as for `audit_report`; nothing if left
-        out. If given, the report also has the most by which the output helps to guess a record.
+        What is known of the distributions of independent records, as for `audit_report`; nothing if
+        left out. If given, the report also has the most by which the output helps to guess a
+        record.
     tol, time_limit, progress
         As for `audit_report`.
 

@@ -83,7 +83,7 @@ def whole_dataset(mechanism: Mechanism) -> list[Formula]:
 def under_prior(
     mechanism: Mechanism, prior: Prior, unit: str, progress: Progress
 ) -> Iterator[Quantity]:
-    """Yield the measures of a local mechanism whose record has a known law."""
+    """Yield the measures of a local mechanism whose record has a known distribution."""
     instance(prior, Prior, "prior")
     if mechanism.space.records != 1:
         raise ValidationError(

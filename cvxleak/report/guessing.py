@@ -2,10 +2,10 @@
 
 Let A be the record, Y the output and I(A;Y) <= L nats. Before Y is seen, the best guess is right
 with probability v = max_a p(a); after, with probability u = sum_y max_a p(a, y). The event "the
-guess made after seeing Y is right" has probability u under the joint law of (A, Y) and at most v
-under the product of the marginals, where the guess knows nothing about A. Relative entropy does not
-grow when only an event is looked at, so, with the binary divergence
-d(u||v) = u log(u/v) + (1 - u) log((1 - u) / (1 - v)),
+guess made after seeing Y is right" has probability u under the joint distribution of (A, Y) and at
+most v under the product of the marginals, where the guess knows nothing about A. Relative entropy
+does not grow when only an event is looked at, so, with the binary divergence d(u||v) = u log(u/v) +
+(1 - u) log((1 - u) / (1 - v)),
 
     d(u||v) <= I(A;Y) <= L.
 

@@ -62,7 +62,8 @@ def local_dp_report(
 
     Notes
     -----
-    k-ary randomized response is optimal if nothing is known about the law (HAMMING Theorem 1).
+    k-ary randomized response is optimal if nothing is known about the distribution (HAMMING Theorem
+    1).
 
     Examples
     --------
@@ -131,7 +132,7 @@ def local_dp_report(
 
 
 class _Response:
-    """k-ary randomized response under the worst law of a set.
+    """k-ary randomized response under the worst distribution of a set.
 
     With s = 1 / (e^eps + k - 1), the probability of each wrong value, the expected distortion at x
     is d(x,x) + s sum_y (d(x,y) - d(x,x)), so that the worst one is a convex function of s.

@@ -61,7 +61,7 @@ def table_report(
     epsilons : sequence of float
         Levels of which the least delta is given, in nats whatever the unit.
     independent : mapping, optional
-        What is known of the laws of the cells of independent people: the arguments of
+        What is known of the distributions of the cells of independent people: the arguments of
         `cvxleak.tables.table_leakage` by name. Nothing if left out.
     unit : {"nats", "bits"}
     tol, time_limit : float, optional

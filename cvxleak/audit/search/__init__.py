@@ -3,13 +3,13 @@ r"""How an audit is found and proved: a local search below, several bounds above
 An audit is the problem max I(A;Y) over lumped priors w with F(w) >= b (`cvxleak.model.Lumped`).
 
 **The loop.** `audit.Audit` lumps one class of groups of records after the other, and works on the
-class with the largest upper end until the gap is closed. What it knows of a class is an
+class with the largest upper bound until the gap is closed. What it knows of a class is an
 `audited_group.AuditedGroup`: `prepare` finds the bounds without a tree, `advance` gives each tree a
-turn, `_bounds` lists all upper ends by name, and `upper` is the least of them. `proved` has the
+turn, `_bounds` lists all upper bounds by name, and `upper` is the least of them. `proved` has the
 checker, `cvxleak.proofs.record_leakage.prove_upper`, prove that one.
 
-**Where the lower end comes from.** Each candidate goes through `Audit._offer`, which makes it meet
-the floor and evaluates it. Candidates are the ends of the joint Blahut–Arimoto steps
+**Where the lower bound comes from.** Each candidate goes through `Audit._offer`, which makes it
+meet the floor and evaluates it. Candidates are the ends of the joint Blahut–Arimoto steps
 (`Audit._climb`, from random starts and from relaxed maximizers of nodes), adversaries with one
 context group per value (`choices`, `witnesses.one_group_per_value`), and those found where outputs
 are merged (`witnesses.through_fewer_outputs`). With more known of the adversary than the floor,
@@ -17,7 +17,7 @@ are merged (`witnesses.through_fewer_outputs`). With more known of the adversary
 `limited`, and moves what it finds into the class. `Audit._prove_lower` has the checker prove the
 best one.
 
-**Where the upper end comes from.** The name is that of the bound's key in a certificate.
+**Where the upper bound comes from.** The name is that of the bound's key in a certificate.
 
 =========== ================================ ===================================================
 name        made by                          why it holds
@@ -31,12 +31,12 @@ name        made by                          why it holds
 `slabs`     ``slab_search.SlabSearch``       a tree of slabs of the contexts' laws; ``slab_dual``
                                              bounds a node
 `sharing`   ``sharing.SharingSearch``        time sharing; for each value a tree bounds phi_a, of
-                                             intervals of the output's probabilities, or of
-                                             boxes of the contexts' law (``law_boxes``) where
-                                             that has fewer numbers; or by ``tangents``, at
-                                             a multiplier for which no tree is needed, or
-                                             below it with trees of boxes of the masses of
-                                             blocks of contexts (``law_blocks``)
+                                             intervals of the output's probabilities, or of boxes of
+                                             the contexts' distribution (``law_boxes``) where that
+                                             has fewer numbers; or by ``tangents``, at a multiplier
+                                             for which no tree is needed, or below it with trees of
+                                             boxes of the masses of blocks of contexts
+                                             (``law_blocks``)
 =========== ================================ ===================================================
 
 All trees are a `cvxleak.solvers.BestFirst`, which has the loop of branch and bound for one floor;
@@ -62,7 +62,7 @@ shares the time of several audits, `node_work` that of the searches of one.
 
 **Numerics.** `means` has logarithms of means of exponentials without cancellation, `systems` the
 linear systems and the step lengths of interior-point methods, `slabs` the vertices of slabs,
-`simplex_boxes` the largest laws of boxes.
+`simplex_boxes` the largest distributions of boxes.
 """
 
 from cvxleak.audit.search.cell_search import CellSearch

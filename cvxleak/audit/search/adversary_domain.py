@@ -61,7 +61,7 @@ class Domain:
     Attributes
     ----------
     limits : Limits
-        What every prior of the class meets, as the upper end uses it.
+        What every prior of the class meets, as the upper bound uses it.
     center : array, shape (N,)
         A prior of the class with much doubt and room in the constraints.
 
@@ -221,7 +221,7 @@ class Domain:
         return (1 - high) * w + high * self.center
 
     def proved(self, weights: Array) -> tuple[float, Array, list[str]]:
-        """Return a lower end that a prior near `weights` proves, the prior, and in fractions.
+        """Return a lower bound that a prior near `weights` proves, the prior, and in fractions.
 
         Raises
         ------

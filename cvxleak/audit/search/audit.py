@@ -152,7 +152,7 @@ class Audit:
 
     @property
     def upper(self) -> float:
-        """The upper end as it stands: no group of records leaks more."""
+        """The upper bound as it stands: no group of records leaks more."""
         known = max((group.upper for group in self._groups), default=0.0)
         return known if self._lumped_all else max(known, float(self._values.log()))
 
@@ -274,7 +274,7 @@ class Audit:
         return target(self.lower, gap)
 
     def _advance(self, group: AuditedGroup, gap: Gap, stop: Stop, report: Progress) -> bool:
-        """Work for a while on the class with the largest upper end, if anything can be done.
+        """Work for a while on the class with the largest upper bound, if anything can be done.
 
         Progress is counted in nodes, not seconds, so that the same seed gives the same answer.
         """
@@ -332,7 +332,7 @@ class Audit:
         return False
 
     def found(self, gap: Gap) -> Found:
-        """Return the worst adversary so far, with what proves both ends."""
+        """Return the worst adversary so far, with what proves both bounds."""
         problem, mechanism = self.problem, self.problem.mechanism
         first = next(self._lump(lambda: True))
         group, weights = self._best or (first, first.weights)
@@ -366,7 +366,7 @@ class Audit:
     def _prove_lower(
         self, group: AuditedGroup, weights: Array
     ) -> tuple[float, Array, list[float] | list[str]]:
-        """Return the lower end, the witness that proves it, and how a certificate holds it."""
+        """Return the lower bound, the witness that proves it, and how a certificate holds it."""
         domain = self._domains.get(group)
         if domain is not None:
             return moved(weights, domain.center, domain.proved)
@@ -386,7 +386,7 @@ def floor_of(problem: Statement) -> float:
 
 
 def target(lower: float, gap: Gap) -> float:
-    """Return the upper end that closes the gap.
+    """Return the upper bound that closes the gap.
 
     A little inside the tolerance, so that rounding outwards does not undo it.
     """
@@ -427,7 +427,7 @@ def identity_of(lumped: Lumped) -> tuple[Any, ...]:
 
 
 def prove_lower(lumped: Lumped, floor: float, weights: Array) -> tuple[float, Array]:
-    """Return a proved lower end, and the weights that attain it: moved a little, if need be."""
+    """Return a proved lower bound, and the weights that attain it: moved a little, if need be."""
 
     def proved(candidate: Array) -> tuple[float, Array]:
         return prover.prove_lower(lumped, floor, candidate.tolist()), candidate

@@ -239,7 +239,7 @@ class AuditedFloors:
         )
 
     def _thresholds(self) -> tuple[Array, Array]:
-        """Return the upper end to reach at each floor, and what it leaves for a gap."""
+        """Return the upper bound to reach at each floor, and what it leaves for a gap."""
         # A little inside the tolerance, so that rounding outwards does not undo it.
         lower = self._lower
         goal = np.maximum(lower / (1 - 0.95 * self._tol), lower + 0.9 * ABSOLUTE_TOLERANCE)
@@ -310,7 +310,7 @@ class AuditedFloors:
         ]
 
     def _proved(self, group: _Group, closed_only: bool) -> list[tuple[dict[str, Any], float]]:
-        """Return for each floor what proves the upper end for a group, and that end."""
+        """Return for each floor what proves the upper bound for a group, and that end."""
         flat: dict[str, Any] = {"records": list(group.records)}
         if group.choices is not None and group.choices.upper <= group.flat:
             flat["choices"] = pack(group.choices.inputs)

@@ -328,7 +328,7 @@ class AuditedGroup:
         return self._seconds_per_leaf[id(search)] * search.leaves
 
     def proved(self, dtype: str) -> tuple[dict[str, Any], float]:
-        """Return what proves the upper end, and the upper end that it proves.
+        """Return what proves the upper bound, and the upper bound that it proves.
 
         Where single precision costs more than rounding may, the multipliers are kept in double.
         """

@@ -125,7 +125,7 @@ class CellAudit:
 
     @property
     def upper(self) -> float:
-        """The upper end as it stands."""
+        """The upper bound as it stands."""
         return max((self._upper(part) for part in self._parts), default=np.inf)
 
     @property
@@ -316,7 +316,7 @@ class CellAudit:
             weights = weights[None]
 
     def found(self, gap: Gap) -> Found:
-        """Return the proved ends, of all of the set if there is one."""
+        """Return the proved bounds, of all of the set if there is one."""
         problem, mechanism = self.problem, self.problem.mechanism
         if not self._worst:  # interrupted before anything was done
             self._begin(len(self._parts), gap, Stop(Clock(0.0)))
@@ -345,7 +345,7 @@ class CellAudit:
         )
 
     def _proved(self, records: tuple[int, ...], place: int) -> tuple[float, dict[str, Any]]:
-        """Return the proved upper end for one class, and its entry of the proof."""
+        """Return the proved upper bound for one class, and its entry of the proof."""
         told = self._told
         entry: dict[str, Any] = {"records": list(records)}
         part = self._parts[place] if place < len(self._parts) else None
@@ -361,7 +361,7 @@ class CellAudit:
         return prover.prove_upper(part.lumped, self.floor, entry, part.limits, told), entry
 
     def _lower(self, part: _Part, weights: Array) -> tuple[float, Array, list[float] | list[str]]:
-        """Return the proved lower end, its witness, and that as a certificate holds it."""
+        """Return the proved lower bound, its witness, and that as a certificate holds it."""
         if part.domain is not None:
             return moved(weights, part.domain.center, part.domain.proved)
 
@@ -381,7 +381,7 @@ def _never() -> bool:
 
 
 def _log_posteriors(joint: Array) -> Array:
-    """Return the tangents of -H at the columns of a joint law, shape (outputs, k)."""
+    """Return the tangents of -H at the columns of a joint distribution, shape (outputs, k)."""
     return np.log(np.maximum(joint, LEAST)) - np.log(np.maximum(joint.sum(axis=-1), LEAST))[:, None]
 
 

@@ -22,9 +22,9 @@ added to c.
 
 **Other gains** (`cvxleak.audit.search.objective`). Nothing but convexity of -H was used: with G in
 its place V_y^{-1} (mu_y + G(V_y)) is the nu of the largest posterior gain sum_y s_y G(rho_y), and
-without H(A) lam takes the place of 1 + lam. With -t G(pi) instead, pi the law of A, take tangents
-r_w of G, <r_w, pi> <= G(pi): for any theta >= 0 with sum t, sum_w theta_w r_{w,a} may be taken from
-c_{a,g}. These are multipliers like kappa, of which the sum is known.
+without H(A) lam takes the place of 1 + lam. With -t G(pi) instead, pi the distribution of A, take
+tangents r_w of G, <r_w, pi> <= G(pi): for any theta >= 0 with sum t, sum_w theta_w r_{w,a} may be
+taken from c_{a,g}. These are multipliers like kappa, of which the sum is known.
 
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
 `CellDual` minimizes U for many nodes at once with a primal-dual interior-point method.
@@ -381,8 +381,8 @@ class CellDual:
     ) -> tuple[CellSolution, Array]:
         """Minimize U, also over where tangents touch the gain; return it and these points.
 
-        A tangent goes to where the solution has the law of A, in the place of the one with the
-        least multiplier, as long as that makes a difference.
+        A tangent goes to where the solution has the distribution of A, in the place of the one with
+        the least multiplier, as long as that makes a difference.
         """
         points = points.copy()
         best = self.solve(

@@ -142,7 +142,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Of regions
     that `symmetries` of the problem move onto one another all but one are left out, if there are no
     limits. Outputs may have been merged at a price (`coarse`, with `lumped` what it came to).
-    With `boxes`, the lower and the upper ends of the rows, the bounds hold for all rows in them.
+    With `boxes`, the lower and the upper bounds of the rows, the bounds hold for all rows in them.
     Another `objective` than the leakage has neither symmetries nor merged outputs.
     """
 

@@ -26,7 +26,7 @@ SIZE_LIMIT = 10**6
 
 @dataclass(frozen=True)
 class Choices:
-    """Input laws for every choice (product order), and what they show.
+    """Input distributions for every choice (product order), and what they show.
 
     Attributes
     ----------
@@ -57,10 +57,10 @@ def bound_choices(
     """Bound the capacity of every choice of one group per value, or return None past the limit.
 
     By convexity of I in the conditionals, the leakage without an entropy floor is the largest
-    Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every
-    floor. Capacities by Blahut–Arimoto steps, more of them where a choice may be the largest (they
-    converge slowly where the law leaves values out), for binary records by bisection; `stop()` ends
-    both.
+    Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every floor.
+    Capacities by Blahut–Arimoto steps, more of them where a choice may be the largest (they
+    converge slowly where the distribution leaves values out), for binary records by bisection;
+    `stop()` ends both.
     """
     k = len(lumped.values)
     counts = np.bincount(lumped.value_index, minlength=k)

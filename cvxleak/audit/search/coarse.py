@@ -1,7 +1,7 @@
 """Fewer outputs at a price: outputs that say nearly the same are merged.
 
-Let Y' be Y with some outputs merged. Then I(A;Y) = I(A;Y') + I(A;Y|Y'), and for any law t on the
-outputs, with t' its image,
+Let Y' be Y with some outputs merged. Then I(A;Y) = I(A;Y') + I(A;Y|Y'), and for any distribution t
+on the outputs, with t' its image,
 
     I(A;Y|Y') <= I(X;Y|Y') <= <w, e>,   e_{a,g} = D(R_{a,g} || t) - D(R'_{a,g} || t'),
 
@@ -25,7 +25,7 @@ OUTPUT_LIMIT = 300
 """Most outputs for which all pairs are compared."""
 
 SHARE = 0.25
-"""Share of the uniform law on the groups in the mixture whose price is kept down."""
+"""Share of the uniform distribution on the groups in the mixture whose price is kept down."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Coarse:
     partition : list of list of int
         Places of the outputs that are merged.
     output : array, shape (|Y|,)
-        The law t.
+        The distribution t.
     price : array, shape (N,)
         e_{a,g}.
     """

@@ -3,7 +3,7 @@ r"""`LawBlocks`: the inner maximum of the time-sharing bound, by boxes of the ma
 Where rows share no output, as those of counts that a rounding keeps apart, the contraction of a
 value's rows is 1, and tangents need lam >= 1. Blocks of contexts whose rows share outputs have a
 smaller one, and there are fewer of them than contexts or outputs. A region is a box of the masses
-of the blocks; a leaf is the law w at which a tangent touches within the blocks (derived in
+of the blocks; a leaf is the distribution w at which a tangent touches within the blocks (derived in
 `cvxleak.proofs.bounds.law_blocks`). What it misses f by goes with (1 - lam) sum_B beta_B
 log(beta_B / omega_B), and f falls faster than that on the way from its maximizer wherever lam is
 well above the contraction there. So few boxes are needed if lam is near 1, and all the more the
@@ -186,7 +186,7 @@ class LawBlocks(BoxTree):
         return most + np.log(np.add.reduceat(parts, self._starts, axis=1))
 
     def _within(self, x: Array, totals: Array, masses: Array) -> Array:
-        """Return laws with these masses, proportional to exp(x) within each block."""
+        """Return distributions with these masses, proportional to exp(x) within each block."""
         shares = np.exp(x - totals[:, self._block])
         return self._law(np.maximum(masses, LEAST_WEIGHT)[:, self._block] * shares)
 

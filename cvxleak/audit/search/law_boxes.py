@@ -2,9 +2,9 @@ r"""`LawBoxes`: the inner maximum of the time-sharing bound, by boxes of the law
 
 f(v) = D(v R || t) + lam (H(v) + <v, log m>) is convex in the probabilities r = v R of the outputs
 and concave in v otherwise. Where outputs are many and noise is smooth the r_y say nearly the same,
-while v has as many numbers as a value has groups. A region is a box of laws v. Two bounds are
-linear in v, and so largest at a vertex of the box and the simplex (derived, with what they need, in
-`cvxleak.proofs.bounds.law_boxes`):
+while v has as many numbers as a value has groups. A region is a box of distributions v. Two bounds
+are linear in v, and so largest at a vertex of the box and the simplex (derived, with what they
+need, in `cvxleak.proofs.bounds.law_boxes`):
 
 - by chords of r log(r / t_y) between the ends of each r_y on the box, and a tangent of H;
 - with an eta for which D(v R || w R) <= eta D(v || w) near the box, by the tangent at a law w;

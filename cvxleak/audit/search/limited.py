@@ -69,7 +69,7 @@ def limited_blahut_arimoto(
     equations : (array, array), shapes (K, N) and (K,)
         E and e.
     starts : array, shape (S, A, Y)
-        Joint laws of record and output to take the first step from, of priors or not.
+        Joint distributions of record and output to take the first step from, of priors or not.
     prices : array, shape (J + K,)
         Multipliers (mu, eta) per unit of L at which exp(-C^T mu - E^T eta) m nearly meets the
         constraints, to start from.

@@ -30,8 +30,8 @@ def entropy_surplus(lumped: Lumped, entropy_floor: float) -> float:
 def first_multiplier(surplus: float) -> float:
     """Return a guess at the floor's multiplier lam.
 
-    Tilted by c / lam, a law loses about Var(c) / (2 lam^2) of entropy; near log|X| that has to be
-    all there is.
+    Tilted by c / lam, a distribution loses about Var(c) / (2 lam^2) of entropy; near log|X| that
+    has to be all there is.
     """
     return float(np.clip(0.5 / np.sqrt(2 * max(surplus, 1e-30)), 0.1, 1e7))
 
@@ -46,7 +46,7 @@ def log_mean_exp(x: Array, log_weights: Array) -> Array:
 
 
 def tilted(x: Array, log_weights: Array) -> tuple[Array, Array]:
-    """Return `log_mean_exp` and the law proportional to p_i e^{x_i}.
+    """Return `log_mean_exp` and the distribution proportional to p_i e^{x_i}.
 
     Where p_i = 0, x_i has to lie between the smallest and the largest of the others.
     """

@@ -61,7 +61,7 @@ class _Look:
 
     @property
     def upper(self) -> float:
-        """The upper end as it stands."""
+        """The upper bound as it stands."""
         return min(self.audit.upper + self.lost, float(self.cells.most.upper()))
 
 
@@ -98,7 +98,7 @@ class NoiseAudit:
 
     @property
     def upper(self) -> float:
-        """The upper end as it stands."""
+        """The upper bound as it stands."""
         return min(self._look.upper, self._last.upper)
 
     @property

@@ -1,6 +1,6 @@
 """`Objective`: what an audit maximizes over the adversaries, for any gain and form.
 
-With pi the law of A and rho_y its posterior given y, which is seen with probability s_y,
+With pi the distribution of A and rho_y its posterior given y, which is seen with probability s_y,
 
     share H(A) + sum_y s_y G(rho_y) - times G(pi),
 
@@ -60,7 +60,7 @@ class Objective:
         return float(self.told.is_leakage)
 
     def heights(self, laws: Array) -> Array:
-        """Return the gain of some laws."""
+        """Return the gain of some distributions."""
         if isinstance(self.told.gain, Shannon):
             return -entr(laws).sum(axis=-1)
         return self.told.gain.value(laws)
@@ -178,9 +178,9 @@ def _tie(here: Array, there: Array) -> Array:
 
 
 def _least_excess(heights: Array, rows: Array) -> tuple[float, Array, Array]:
-    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over laws theta, and theta.
+    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over distributions theta, and theta.
 
-    And the law p at which the largest of <r_w, p> less <h, p> is least.
+    And the distribution p at which the largest of <r_w, p> less <h, p> is least.
     """
     # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a.
     answer = linprog(

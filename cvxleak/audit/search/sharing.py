@@ -1,7 +1,8 @@
 """`SharingSearch`: the time-sharing bound, whose hard part is one small problem for each value.
 
-For an adversary w let v_a be its law on the contexts given the value a, and r_a = v_a R_a that of
-the output. For every law t of the output I(w) <= sum_a pi_a D(r_a || t), so for every lam >= 0
+For an adversary w let v_a be its distribution on the contexts given the value a, and r_a = v_a R_a
+that of the output. For every distribution t of the output I(w) <= sum_a pi_a D(r_a || t), so for
+every lam >= 0
 
     I(w) <= lam log sum_a exp(phi_a / lam) - lam b,
     phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
@@ -10,10 +11,10 @@ The values are coupled by lam and t alone. Minimized over both the bound is the 
 adversaries who draw a V besides, under the floor on average: it is sharp where no V helps, which is
 the rule near log|X| and for groups of records.
 
-A maximum phi_a is bounded in one of three ways. The rows bring laws closer together,
+A maximum phi_a is bounded in one of three ways. The rows bring distributions closer together,
 D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.proofs.bounds.tangents`), so
 eta H(v) - H(v R_a) is concave, and for lam >= eta (near log|X| above all, or with much noise) the
-tangent at any law v0 gives, with r0 = v0 R_a,
+tangent at any distribution v0 gives, with r0 = v0 R_a,
 
     phi_a <= max_v <v, R_a log(r0 / t)> + eta D(v || v0) + lam (H(v) + <v, log m_a>),
 
@@ -91,7 +92,7 @@ class SharingTree(ValueTree[NuLeaf]):
         return [NuLeaf(float(bound), one) for bound, one in zip(bounds, nu, strict=True)]
 
     def _ends(self, ends: Array, nu: Array) -> Array:
-        """Return h(r) - nu r at both ends."""
+        """Return h(r) - nu r at both bounds."""
         return rel_entr(ends, self._t[:, None]) - nu[..., None] * ends
 
     def _values(self, ends: Array, nu: Array) -> Array:
@@ -193,7 +194,7 @@ class SharingTree(ValueTree[NuLeaf]):
 
 
 class SharingSearch:
-    """The bound at the lam and the output law of an adversary who is (nearly) the worst.
+    """The bound at the lam and the output distribution of an adversary who is (nearly) the worst.
 
     It runs like a `BestFirst`, with a tree for each value. `attained` is what it cannot get below.
     The trees start from those of `like`, a search for the same problem at another floor; what they
@@ -265,7 +266,8 @@ class SharingSearch:
     ) -> None:
         """Bound and split until `upper <= threshold()`, `stop()`, or the node limit.
 
-        What the trees find are laws for single values; they are not handed to `on_weights`.
+        What the trees find are distributions for single values; they are not handed to
+        `on_weights`.
         """
         limit = np.inf if node_limit is None else node_limit
         while self.upper > threshold() and not stop() and self.nodes < limit:
@@ -308,7 +310,7 @@ class SharingSearch:
         }
 
     def _touch(self, a: int) -> None:
-        """Try the tangent at the best law known for a value."""
+        """Try the tangent at the best distribution known for a value."""
         value = self._values[a]
         if self.lam >= value.contraction and value.law is not self._tangents[a][1]:
             tangent = value.tangent()

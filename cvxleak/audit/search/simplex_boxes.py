@@ -19,7 +19,7 @@ HALVINGS = 45
 """Halvings of an interval for the multiplier of sum v = 1; any v near the maximizer will do."""
 
 LEAST_WEIGHT = 1e-30
-"""Laws at which tangents touch are not below this."""
+"""Distributions at which tangents touch are not below this."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def chords(ends: Array) -> tuple[Array, Array]:
 
 
 def linear_maximizers(x: Array, ends: Array) -> Array:
-    """Return the law of each box at which <v, x> is largest."""
+    """Return the distribution of each box at which <v, x> is largest."""
     low, room = ends[..., 0], ends[..., 1] - ends[..., 0]
     order = np.argsort(-x, axis=1)
     ordered = np.take_along_axis(room, order, axis=1)
@@ -91,7 +91,7 @@ def linear_maximizers(x: Array, ends: Array) -> Array:
 
 
 def clipped(x: Array, ends: Array) -> Array:
-    """Return (nearly) the law of each box at which <v, x> + H(v) is largest."""
+    """Return (nearly) the distribution of each box at which <v, x> + H(v) is largest."""
     low, high = ends[..., 0], ends[..., 1]
     least = (x - np.log(np.maximum(high, LEAST_WEIGHT))).min(axis=1)
     most = (x - np.log(np.maximum(low, LEAST_WEIGHT))).max(axis=1)

@@ -1,10 +1,10 @@
-"""The second node bound: dual of the problem with the conditional laws confined to slabs.
+"""The second node bound: dual of the problem with the conditional distributions confined to slabs.
 
-For an adversary w let v_a be its law on the contexts given the value a, and r_a = v_a R_a that of
-the output. Then I(w) = H(Y) - sum_a pi_a H(r_a), where -H(r_a) is convex in v_a. Where v_a lies in
-a polytope with vertices P_j, any nu with <P_j, nu_a> >= -H(P_j R_a) at every vertex gives
--H(r_a) <= <v_a, nu_a>. Also I(w) <= H(A), so for any q in [0, 1] the leakage is at most the
-maximum of the concave
+For an adversary w let v_a be its distribution on the contexts given the value a, and r_a = v_a R_a
+that of the output. Then I(w) = H(Y) - sum_a pi_a H(r_a), where -H(r_a) is convex in v_a. Where v_a
+lies in a polytope with vertices P_j, any nu with <P_j, nu_a> >= -H(P_j R_a) at every vertex gives
+-H(r_a) <= <v_a, nu_a>. Also I(w) <= H(A), so for any q in [0, 1] the leakage is at most the maximum
+of the concave
 
     (1 - q) H(A) + q (H(Y) + <w, nu>)    subject to F(w) >= b, w in the simplex.
 
@@ -138,7 +138,7 @@ class SlabDual:
         self._slabs: dict[tuple[int, float, float], Slab] = {}
 
     def whole(self) -> Ends:
-        """Return the slabs that hold every law."""
+        """Return the slabs that hold every distribution."""
         return np.array([[self.x[g].min(), self.x[g].max()] for g in self.groups])
 
     def start(self, weights: Array) -> SlabSolution:

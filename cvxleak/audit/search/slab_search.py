@@ -1,4 +1,4 @@
-"""`SlabSearch`: branch and bound on slabs of the conditional laws."""
+"""`SlabSearch`: branch and bound on slabs of the conditional distributions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SlabSearch"]
 
 
 class SlabSearch(IntervalSearch[SlabSolution]):
-    """Upper bounds like those of `CellSearch`, by slabs of the laws of the contexts.
+    """Upper bounds like those of `CellSearch`, by slabs of the distributions of the contexts.
 
     A region is an array of the ends of one slab per value, shape (k, 2). `weights` is a guess at
     the worst adversary; the functional is chosen where it spreads most.

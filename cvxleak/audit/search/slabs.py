@@ -1,6 +1,7 @@
-"""Slabs: sets of conditional laws of the contexts given a value, and their vertices.
+"""Slabs: sets of conditional distributions of the contexts given a value, and their vertices.
 
-Given a value a of the record, an adversary's law v on the context groups of a is in the slab
+Given a value a of the record, an adversary's distribution v on the context groups of a is in the
+slab
 [low, high] of a functional x (one number per group) when low <= <v, x> <= high. A vertex of a slab
 is a single group with x inside, or a mixture of two groups on either side of an end that puts the
 mean of x on that end.
@@ -24,7 +25,7 @@ __all__ = ["Slab", "principal_functional", "slab_vertices"]
 class Slab:
     """The vertices of one slab of one value: share[i] of group first[i], the rest of second[i].
 
-    `negentropy` is -H of the output law of each vertex.
+    `negentropy` is -H of the output distribution of each vertex.
     """
 
     first: NDArray[np.intp]

@@ -43,7 +43,7 @@ NEWTON = 10
 nothing, and then what these lead to is as good as what 60 do."""
 
 STEEPEST = -700.0
-"""Slopes of -H at laws that exclude a value are raised to this."""
+"""Slopes of -H at distributions that exclude a value are raised to this."""
 
 
 class TangentSteps:

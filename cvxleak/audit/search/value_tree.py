@@ -19,7 +19,7 @@ from cvxleak.solvers.best_first import Leaf
 __all__ = ["SMALLEST", "ValueTree", "contracts_by"]
 
 STARTS = 100
-"""Most laws from which the inner maximum is looked for."""
+"""Most distributions from which the inner maximum is looked for."""
 
 CLIMBS = 300
 """Most steps of the search for an inner maximum."""
@@ -28,7 +28,7 @@ CLIMB_WORK = 5 * 10**7
 """About how many numbers it may touch."""
 
 SMALLEST = 1e-200
-"""Probabilities of a reference law are not below this: their logarithms are taken."""
+"""Probabilities of a reference distribution are not below this: their logarithms are taken."""
 
 L = TypeVar("L", bound=Leaf)
 
@@ -62,7 +62,7 @@ class ValueTree(IntervalSearch[L]):
 
     @abstractmethod
     def _root(self) -> tuple[Array, L]:
-        """Return the region that holds every law, and a leaf for it."""
+        """Return the region that holds every distribution, and a leaf for it."""
 
     @abstractmethod
     def _renewed(self, regions: list[Array], leaves: list[L]) -> list[L]:

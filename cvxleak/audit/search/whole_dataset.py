@@ -41,7 +41,7 @@ BLOCK = 1 << 20
 class WholeDataset:
     """Multipliers (lam, q, t, kappa) and the bound that they prove, for every adversary.
 
-    For a law t on the outputs, D_{a,g} = D(R_{a,g} || t), lam >= 0 and q in [0, 1],
+    For a distribution t on the outputs, D_{a,g} = D(R_{a,g} || t), lam >= 0 and q in [0, 1],
 
         I(A;Y) <= (1 - q) H(A) + q I(X;Y) <= (1 - q) H(A) + q <w, D> + lam (F(w) - b),
 
@@ -80,7 +80,8 @@ def bound_by_dataset(
     """Return a good bound of this kind; `weights` is an adversary for whom I(X;Y) is large.
 
     Up to `NEWTON_LIMIT` outputs it is the least one, by Newton's method on all multipliers (the
-    root of the slabs' tree). Past it t is the output law under `weights`, and lam fits that.
+    root of the slabs' tree). Past it t is the output distribution under `weights`, and lam fits
+    that.
     """
     limits = Limits.none(lumped) if limits is None else limits
     if by_newton(lumped):
@@ -156,7 +157,7 @@ def bound_by_output_law(
     t: Array,
     kappa: Array,
 ) -> WholeDataset:
-    """Return what multipliers and a law t on the outputs prove."""
+    """Return what multipliers and a distribution t on the outputs prove."""
     t = np.maximum(t / t.sum(), 1e-200)
     divergences = _divergences(lumped, t)
     return _bounded(lumped, entropy_floor, limits, lam, q, t, kappa, divergences)

@@ -1,8 +1,9 @@
 """Cheap adversaries for an audit: one context group per value, and audits of merged outputs.
 
 Each is found at a small part of the cost of a search over all groups and outputs. An adversary who
-keeps to one group per value is an input law of a channel with one row per value. An adversary found
-where outputs are merged leaks at least as much through all of them, by data processing.
+keeps to one group per value is an input distribution of a channel with one row per value. An
+adversary found where outputs are merged leaks at least as much through all of them, by data
+processing.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ Partition = list[list[int]]
 
 
 def joint_law(weights: Array, lumped: Lumped) -> Array:
-    """Return the law of A and Y under an adversary, shape (k, outputs)."""
+    """Return the distribution of A and Y under an adversary, shape (k, outputs)."""
     return np.add.reduceat(weights[:, None] * lumped.rows, lumped.starts, axis=0)
 
 
@@ -68,10 +69,10 @@ def one_group_per_value(lumped: Lumped, entropy_floor: float) -> Array:
 
     Without a floor such an adversary is a worst one (DALENIUS Theorem 2), and remains so up to the
     adversary's own entropy, H(pi) + sum_a pi_a log m_a. The groups are chosen value by value, each
-    as the one with which I(A;Y) is largest, until none changes; then the law on the values is made
-    the best one for them, and so on in turn. Only groups with log m >= b - log k are looked at, so
-    that the uniform law on the values meets the floor, or the largest ones of a value that has no
-    such group; then the result may miss the floor.
+    as the one with which I(A;Y) is largest, until none changes; then the distribution on the values
+    is made the best one for them, and so on in turn. Only groups with log m >= b - log k are looked
+    at, so that the uniform distribution on the values meets the floor, or the largest ones of a
+    value that has no such group; then the result may miss the floor.
     """
     k = len(lumped.values)
     log_m = lumped.log_multiplicity
@@ -183,8 +184,8 @@ def bound_by_capacity(
 ) -> WholeDataset | None:
     """Return the bound I(A;Y) <= I(X;Y) <= C, the capacity of all rows: for every adversary.
 
-    It is the bound by the dataset with q = 1, lam = 0, and t the output law that attains C. None
-    where the rows are too many for it to be cheap.
+    It is the bound by the dataset with q = 1, lam = 0, and t the output distribution that attains
+    C. None where the rows are too many for it to be cheap.
     """
     rows = lumped.rows[[equal[0] for equal in proportional_columns(lumped.rows.T)]]
     if min(rows.shape) > CAPACITY_ROWS:

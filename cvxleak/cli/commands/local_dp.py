@@ -1,4 +1,4 @@
-"""``cvxleak local-dp``: the most private channel that is useful whatever the true law."""
+"""``cvxleak local-dp``: the most private channel that is useful whatever the true distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["local_dp"]
 
 
 def _about(spec_file: SpecFile, report: Report) -> list[str]:
-    """Say in a few lines what is known about the law, and which class of sets that is."""
+    """Say in a few lines what is known about the distribution, and which class of sets that is."""
     known, facts = spec_file.spec.sources, report.facts
     assert known is not None
     size = counted(facts["outcomes"], "outcome")

@@ -27,7 +27,7 @@ class Setting:
     ----------
     query : Query
     prior : Prior or None
-        The law of [prior].
+        The distribution of [prior].
     file : callable
         Finds a file that the spec names.
     """

@@ -1,4 +1,4 @@
-"""[sources]: what is known about the law of a record, if it is not known exactly."""
+"""[sources]: what is known about the distribution of a record, if it is not known exactly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Box", "Laws", "Polytope", "Sample", "Sources"]
 
 
 class Laws(Section):
-    """One of these laws: a list of probabilities for each, or a row of a CSV file."""
+    """One of these distributions: a list of probabilities for each, or a row of a CSV file."""
 
     either: ClassVar[tuple[str, ...]] = ("laws", "file")
 
@@ -35,7 +35,7 @@ class Sample(Section):
 
 
 class Polytope(Section):
-    """All laws p with matrix p <= bound."""
+    """All distributions p with matrix p <= bound."""
 
     kind: Literal["polytope"]
     matrix: list[list[Number]]
@@ -44,7 +44,7 @@ class Polytope(Section):
 
 
 class Box(Section):
-    """All laws p with lower <= p <= upper."""
+    """All distributions p with lower <= p <= upper."""
 
     kind: Literal["box"]
     lower: list[Number]

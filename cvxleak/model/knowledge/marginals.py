@@ -36,7 +36,8 @@ class KnownMarginals(Knowledge):
     Raises
     ------
     ValidationError
-        Once there is a mechanism: no law on the records' alphabet, or records with different ones.
+        Once there is a mechanism: no distribution on the records' alphabet, or records with
+        different ones.
 
     Notes
     -----
@@ -88,7 +89,7 @@ class KnownMarginals(Knowledge):
         return ()
 
     def alike(self, space: RecordSpace) -> list[Hashable]:
-        """Return for each record whether its law is known."""
+        """Return for each record whether its distribution is known."""
         named = set(self.records or ())
         return [i in named for i in range(space.records)]
 

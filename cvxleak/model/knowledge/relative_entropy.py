@@ -43,8 +43,8 @@ class RelativeEntropyBall(Knowledge):
     Raises
     ------
     ValidationError
-        A negative radius, both a prior and laws or neither, and, once there is a mechanism, a prior
-        that does not fit its datasets.
+        A negative radius, both a prior and distributions or neither, and, once there is a
+        mechanism, a prior that does not fit its datasets.
 
     Notes
     -----
@@ -113,7 +113,7 @@ class RelativeEntropyBall(Knowledge):
         return () if self.prior is None else tuple(range(space.records))
 
     def alike(self, space: RecordSpace) -> list[Hashable]:
-        """Return each record's law."""
+        """Return each record's distribution."""
         return [0] * space.records if self.laws is None else list(self.laws)
 
     @property

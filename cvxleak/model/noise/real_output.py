@@ -29,8 +29,8 @@ class Cells(NamedTuple):
     edges : array, shape (cells + 1,)
         Of additive noise: from -inf to inf; cell j is the interval between edges j and j + 1.
     references : array, shape (cells,)
-        Of additive noise: for each cell the tilt (`AdditiveNoise.tilts`) of the law in it to which
-        the conditional laws are compared.
+        Of additive noise: for each cell the tilt (`AdditiveNoise.tilts`) of the distribution in it
+        to which the conditional distributions are compared.
     """
 
     masses: Array

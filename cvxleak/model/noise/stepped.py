@@ -29,7 +29,7 @@ LARGEST_TAIL = 0.1
 """Most probability of the outputs that are joined because they are far from all values."""
 
 WIDEST = 10_000
-"""Largest sigma of discrete Gaussian noise, whose law is summed up term by term."""
+"""Largest sigma of discrete Gaussian noise, whose distribution is summed up term by term."""
 
 
 class Stepped(AdditiveNoise):
