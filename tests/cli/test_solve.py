@@ -317,7 +317,7 @@ GAINS = {
     'gain = {kind = "matrix", table = [["1/2", -2, 0], [-2, 1, 0]], actions = ["no", "yes"]}': (
         GainMatrix([[0.5, -2, 0], [-2, 1, 0]]),
         "gain",
-        "raises the gain. In the unit of the gain",
+        "raises the gain. The unit is that of the gain",
     ),
     'gain = {kind = "arimoto", alpha = "infinity"}\nform = "factor"': (
         Arimoto(math.inf),
