@@ -9,6 +9,7 @@ P and R are the laws of what is published before and after one person moves from
   under P and R; given them, the keys of a and b alone decide, by the sums of the others, which are
   uniform on the subgroup that the patterns (in which numbers a cell is) generate. The loss is a
   mixture over these sums.
+  If these are too many, more is revealed (`cvxleak.tables.cosets`).
 - Closer, if all other cells have the same pattern: of some whose keys nothing else depends on, the
   published values are revealed and not the keys. Given these, each of their keys is uniform on
   those that give the value, and the law of the sum is the convolution. The loss is a mixture over
@@ -30,6 +31,7 @@ import numpy as np
 from flint import fmpq
 
 from cvxleak.core.errors import ValidationError
+from cvxleak.tables.cosets import Labels, Side, pairs_of_sets
 from cvxleak.tables.grid import GridLosses
 from cvxleak.tables.keys import (
     WORK,
@@ -124,7 +126,9 @@ class KeyedMove:
         for (noise, _), (before, after), sides in self.touched:
             rows = [noise.table.place(count, noise.cycle) for count in (before, after)]
             touched.append((noise, *rows, after - before, sides))
-        return tuple(touched), frozenset(self.patterns), tuple(people), self._apart
+        patterns = frozenset(self.patterns)
+        alike = self._apart if len(patterns.difference([(0,) * len(touched)])) == 1 else ()
+        return tuple(touched), patterns, tuple(people), alike
 
     @property
     def touched(self) -> list[_Touched]:
@@ -202,6 +206,8 @@ class KeyedMove:
         size = math.prod(map(len, outcomes))
         none = (0,) * len(touched)
         shifts = _generated([none, *self.patterns], keys, WORK // (keys**2 + size))
+        if shifts is None:
+            return _both_orders(*self._by_sets())
         places = []
         for one, some in zip(touched, outcomes, strict=True):
             own = []
@@ -224,6 +230,32 @@ class KeyedMove:
             pairs.update(dict(zip(packed.tolist(), many.tolist(), strict=True)))
         p, r = np.divmod(np.array([*pairs]), keys**2 + 1)
         return _both_orders(p, r, np.array([*pairs.values()]))
+
+    def _by_sets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return pairs P, R and how often they occur, with parts of the two cells' keys, too.
+
+        If shifts depend on each other, both keys are revealed: that tells all.
+        """
+        assert self.keys is not None
+        all_told = np.array([1, 0]), np.array([0, 1]), np.ones(2, int)
+        changed, held, taken = self._ordered
+        if len(taken) < sum(map(bool, held)):
+            return all_told
+        sides = []
+        for which, cell in enumerate(self.cells):
+            numbers: tuple[list[Labels], list[Labels]] = [], []
+            for one, others in zip(changed, held, strict=True):
+                if one.sides[which]:
+                    before, after = (
+                        np.array([y for _, y in steps])[places_of_keys(steps, self.keys)]
+                        for steps in map(one.linked.noise.steps, one.values)
+                    )
+                    numbers[bool(others)].append((before, after))
+            if cell is not None:
+                people = bool(self.counts[0][cell]), bool(self.counts[1][cell])
+                sides.append(Side(people, *numbers))
+        summed = any(all(one.sides) for one in self.touched)
+        return pairs_of_sets(sides, self.keys, summed) or all_told
 
     def _mixed(self, p: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs P, R and how often they occur, with the keys of some cells hidden.
@@ -278,39 +310,47 @@ class KeyedMove:
             code = code * len(some) + place[side][sums % self.keys]
         return np.bincount(code.ravel(), minlength=size) * (self.keys**2 // code.size)
 
-    def chosen(self) -> list[tuple[Linked, int, int]]:
-        """Return numbers whose keys are independent: with their value and what it changes by."""
+    @cached_property
+    def _ordered(self) -> tuple[list[_Touched], list[set[int]], list[int]]:
+        """Return the numbers that change, the others with people in each, and which to take.
+
+        Of those with others: such that each has a private cell, and their keys are independent.
+        """
         changed = [one for one in self.touched if one.sides[0] != one.sides[1]]
         others = self.peopled.difference(self.cells)
-        held = {j: others.intersection(one.linked.places) for j, one in enumerate(changed)}
-        found: dict[object, int] = {}
-        for j, one in enumerate(changed):  # of those that are a or b alone, one each
-            if not held[j]:
-                found.setdefault(one.sides, j)
-        rest = [j for j in held if held[j]]
+        held = [others.intersection(one.linked.places) for one in changed]
+        taken: list[int] = []
+        rest = [j for j, some in enumerate(held) if some]
         while rest:
             private = {j: held[j].difference(*(held[i] for i in rest if i != j)) for j in rest}
             free = [j for j in rest if private[j]]
             if free:  # they come last, in any order
-                found.update((j, j) for j in free)
+                taken += free
             else:
                 free = [max(rest, key=lambda j: len(held[j]))]  # it is left out
             rest = [j for j in rest if j not in free]
-        picked = [changed[j] for j in found.values()]
+        return changed, held, taken
+
+    def chosen(self) -> list[tuple[Linked, int, int]]:
+        """Return numbers whose keys are independent: with their value and what it changes by."""
+        changed, held, taken = self._ordered
+        found: dict[object, int] = {}
+        for j, one in enumerate(changed):  # of those that are a or b alone, one each
+            if not held[j]:
+                found.setdefault(one.sides, j)
+        picked = [changed[j] for j in (*found.values(), *taken)]
         return [(one.linked, one.values[0], one.values[1] - one.values[0]) for one in picked]
 
 
-def _generated(patterns: Sequence[tuple[int, ...]], keys: int, most: int) -> list[tuple[int, ...]]:
-    """Return the subgroup that patterns generate modulo the number of keys."""
+def _generated(
+    patterns: Sequence[tuple[int, ...]], keys: int, most: int
+) -> list[tuple[int, ...]] | None:
+    """Return the subgroup that patterns generate modulo the number of keys; None if too large."""
     found = {(0,) * len(patterns[0])}
     for pattern in patterns:
         size = 1 if pattern in found else keys
         if len(found) * size > most:
-            raise ValidationError(
-                f"release: keys link its numbers, and those that a move changes share {keys} keys "
-                f"with so many others that there are more than {most} cases of these; the most is "
-                f"{WORK} over the outcomes and pairs of keys of a case"
-            )
+            return None
         turns = [tuple(u * part for part in pattern) for u in range(size)]
         found = {
             tuple((x + y) % keys for x, y in zip(one, turn, strict=True))

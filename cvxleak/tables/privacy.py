@@ -407,7 +407,9 @@ def table_privacy(
         The noise may be independent from number to number, or linked by keys. For linked numbers
         the exact joint distribution is used if it is small enough. Otherwise the lower bound is
         that of the numbers whose keys are independent, and the upper bound assumes that the keys of
-        other cells are known.
+        other cells are known. With several margins it is far from tight; it is 1 for large numbers
+        of keys in a 2 x 2 table, some with empty cells, and those with all margins of three
+        variables (:doc:`/theory/tables`).
     move : tuple of two cells, optional
         Two cells from `Table.alphabet` ("outside" included, if the table has it). The maximum over
         all pairs if left out.
