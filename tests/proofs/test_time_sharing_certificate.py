@@ -197,3 +197,21 @@ def test_relative_entropy_contracts(seed, groups, outputs):
     before = rel_entr(v, reference).sum(axis=1)
     after = rel_entr(v @ rows, reference @ rows).sum(axis=1)
     assert (after <= eta * before + 1e-9).all()
+
+
+@pytest.mark.parametrize("other", [1e-70, 1e-90])
+def test_a_multiplier_of_1_is_enough_for_every_tangent(other):
+    # The fuzz found it: where rows all but exclude each other, rounding may not take eta beyond 1.
+    mechanism = Mechanism.from_channel(
+        RecordSpace([range(2), range(2)]), [[1.0, other], [other, 1.0], [0.5, 0.5], [0.5, 0.5]]
+    )
+    proof = {
+        "outputs": [[0], [1]],
+        "multiplier": 1.0,
+        "output": pack(np.ones(2)),
+        "values": [{"law": pack(np.ones(2))}, {"law": pack(np.ones(1))}],
+    }
+    with precision():
+        # phi_0 = log 2 at the uniform law, as I = log 2 there; phi_1 = log 2.
+        found = sharing_bound(mechanism.lumped(0), 0.0, proof)
+    assert found == pytest.approx(np.log(4))

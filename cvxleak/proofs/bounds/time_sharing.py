@@ -156,7 +156,9 @@ class _Value:
             return arb(1)
         roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
         least = balls.least((roots * roots.transpose()).entries())
-        return 1 - least * least
+        eta = 1 - least * least
+        # Where rows all but exclude each other, the ball reaches beyond 1; eta does not.
+        return eta if eta < 1 else arb(1)
 
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""
