@@ -82,7 +82,7 @@ def test_dropping_parts_of_a_product_finds_no_worse_adversary(parts, share):
 @pytest.mark.parametrize(
     ("mechanism", "size"),
     [
-        (random_channel(3, 3, 6, 1, 0.3), 1),
+        pytest.param(random_channel(3, 3, 6, 1, 0.3), 1, marks=pytest.mark.slow),
         (random_channel(3, 3, 5, 1, 0.3), 2),
         (Mechanism(count(12), random_rounding(12, 3)), 1),
         (Mechanism(count(5), truncated_geometric(5, 0.5)), 1),

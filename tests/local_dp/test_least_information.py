@@ -57,7 +57,7 @@ def test_binary_rate_distortion():
         ([[SIX]], 0.1),
         ([[SIX], [SIX[::-1]]], 0.1),
         ([[SIX, SIX[::-1]]], 0.1),
-        ([[TEN[0]], [TEN[1]]], 0.3),
+        pytest.param([[TEN[0]], [TEN[1]]], 0.3, marks=pytest.mark.slow),
         ([[[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], [[0.1, 0.8, 0.1]]], 0.25),
     ],
 )
