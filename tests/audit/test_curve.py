@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -210,19 +211,26 @@ CLASSES = {
 }
 
 
+FLOORS = np.linspace(0.0, 1.4, 3)
+
+
+@cache
+def without_knowledge():
+    return leakage_curve(Mechanism(count(3), random_rounding(3, 3)), FLOORS, tol=1e-2)
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_is_known_of_adversaries_holds_along_the_curve(name):
     mechanism = Mechanism(count(3), random_rounding(3, 3))
     known = CLASSES[name]
-    floors = np.linspace(0.0, 1.4, 3)
     # Also from an iterator, which can be read only once.
-    curve = leakage_curve(mechanism, floors, adversaries=iter(known), tol=1e-2)
+    curve = leakage_curve(mechanism, FLOORS, adversaries=iter(known), tol=1e-2)
     assert np.all(np.diff(curve.lower) <= 0)
     assert np.all(np.diff(curve.upper) <= 0)
-    free = leakage_curve(mechanism, floors, tol=1e-2)
+    free = without_knowledge()
     assert np.all(curve.lower <= free.upper)
     assert curve.upper[0] < free.lower[0] - 1e-3
-    for b, bound in zip(floors.tolist(), curve.bounds, strict=True):
+    for b, bound in zip(FLOORS.tolist(), curve.bounds, strict=True):
         assert bound.status is Status.CERTIFIED
         verification = verify(bound.certificate)
         assert verification.passed, verification.reason

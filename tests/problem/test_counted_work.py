@@ -75,8 +75,8 @@ SOLVES: dict[str, Callable[..., Any]] = {
         three_valued(), [0.9, 1.2, 1.9, 2.3], 1, tol=1e-2, **o
     ),
     "a curve of audits": lambda **o: leakage_curve(
-        Mechanism(count(3), random_rounding(3, 3)),
-        [0.3, 1.5, 1.9],
+        Mechanism(count(2), random_rounding(2, 3)),
+        [0.3, 1.0, 1.3],
         adversaries=NEAR,
         tol=0.05,
         **o,

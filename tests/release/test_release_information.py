@@ -50,7 +50,10 @@ def random_kernels(rng, joint, outputs, epsilon, delta, count=200):
         yield low * kernel + (1 - low) * constant
 
 
-@pytest.mark.parametrize(("epsilon", "room", "outputs"), [(0.2, 0.2, 4), (0.5, 0.6, 4)])
+@pytest.mark.parametrize(
+    ("epsilon", "room", "outputs"),
+    [pytest.param(0.2, 0.2, 4, marks=pytest.mark.slow), (0.5, 0.6, 4)],
+)
 def test_the_gap_closes_with_enough_outputs(epsilon, room, outputs):
     delta = told(TABLE_1) + room
     problem = release_problem(TABLE_1, epsilon, delta, "information", outputs=outputs)

@@ -297,8 +297,8 @@ def browse(page: Path, *options: str) -> str:
 
 @pytest.mark.skipif(not BROWSER, reason="there is no Chromium here")
 def test_many_floors_are_printed_on_few_sheets(tmp_path: Path):
-    floors = [0.1 * i for i in range(21)]
-    long = audit_report(Mechanism(parity(3), binary_symmetric(0.1)), floors)
+    floors = [0.06 * i for i in range(21)]
+    long = audit_report(Mechanism(parity(2), binary_symmetric(0.1)), floors)
     (tmp_path / "page.html").write_text(html_page(long, ["Parity"]), encoding="utf-8")
     browse(tmp_path / "page.html", f"--print-to-pdf={tmp_path / 'page.pdf'}")
     sheets = re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())
