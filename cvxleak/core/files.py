@@ -51,8 +51,14 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise ValidationError(f"path: cannot read {os.fspath(path)!r}: {error}") from error
 
 
-def labels_from_json(labels: Any) -> Any:
+DEEPEST = 64
+"""Most lists within lists that are read as labels: Python's own limit differs between versions."""
+
+
+def labels_from_json(labels: Any, deepest: int = DEEPEST) -> Any:
     """Turn the lists that JSON makes of tuples back into tuples."""
-    if isinstance(labels, list):
-        return tuple(labels_from_json(label) for label in labels)
-    return labels
+    if not isinstance(labels, list):
+        return labels
+    if not deepest:
+        raise ValidationError(f"labels: found more than {DEEPEST} lists within each other")
+    return tuple(labels_from_json(label, deepest - 1) for label in labels)

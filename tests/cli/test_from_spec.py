@@ -435,10 +435,10 @@ def test_tables(write: Write, tmp_path: Path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ('microdata = "people.csv"\n', "table: rows: is missing, beside microdata"),
+        ('microdata = "people.csv"\n', "table: rows: is missing; microdata needs it"),
         ('microdata = "people.csv"\nrows = ["size"]\n', "table.microdata: the column 'size' is"),
-        ("people = 3\n", "table: categories: is missing, beside people"),
-        ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: is for microdata"),
+        ("people = 3\n", "table: categories: is missing; people needs it"),
+        ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: allowed with microdata only"),
         ('people = 3\ncounts = "counts.csv"\n', "table: either microdata or counts or people"),
         ('counts = "nothing.csv"\n', "nothing.csv"),
     ],

@@ -147,3 +147,13 @@ class TestLaws:
         for n in (26, 10_000):
             with pytest.raises(ValidationError, match=r"^prior: found 2 outcomes; .* are needed"):
                 RecordSpace.binary(n).law(prior)
+
+
+def test_labels_of_a_file_are_nested_so_far_and_no_farther():
+    def nested(depth: int):
+        return [nested(depth - 1)] if depth else 0
+
+    read = RecordSpace.from_dict({"alphabets": [[[nested(63), 1], 1]]})
+    assert read.records == 1
+    with pytest.raises(ValidationError, match=r"^labels: found more than 64 lists within"):
+        RecordSpace.from_dict({"alphabets": [[[nested(64), 1], 1]]})

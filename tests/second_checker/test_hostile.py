@@ -134,9 +134,7 @@ def test_fractions_without_a_common_denominator_are_limited(monkeypatch):
     monkeypatch.setattr(check, "READ", check.Reader(2))
     assert check.law(row, "a law").total > 0
     monkeypatch.setattr(check, "LARGEST_WORK", 10_000)
-    with pytest.raises(
-        check.UnusableError, match="fractions of a distribution: the file asks for too much"
-    ):
+    with pytest.raises(check.UnusableError, match="fractions of a law: the file asks for too much"):
         check.law(row, "a law")
 
 

@@ -140,7 +140,7 @@ def test_certificates_with_a_price_pass_and_each_part_matters(certificate):
 
 def test_prices_need_a_law_for_every_output_that_occurs():
     lumped = problem(0)
-    with precision(), pytest.raises(CertificateError, match="misses"):
+    with precision(), pytest.raises(CertificateError, match="gives probability 0 to an output"):
         coarse_rows(lumped, [[0, 1], [2], [3], [4]], [0.0, 0.4, 0.2, 0.2, 0.2])
     with precision(), pytest.raises(CertificateError, match="partition"):
         coarse_rows(lumped, [[0, 1], [2], [3]], [0.2] * 5)

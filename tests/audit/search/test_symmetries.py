@@ -161,7 +161,7 @@ def test_a_symmetry_of_other_rows_is_refused(certificate):
     problem["mechanism"]["channel"]["matrix"][0] = [0.7, 0.1, 0.1, 0.1]
     names = ("kind", "lower", "upper", "witness", "proof", "versions")
     parts = {name: getattr(certificate, name) for name in names}
-    assert "no symmetry" in verify(Certificate(**parts, problem=problem)).reason
+    assert "is not a symmetry" in verify(Certificate(**parts, problem=problem)).reason
 
 
 def test_a_mixture_of_symmetric_adversaries_bounds_the_rest():
