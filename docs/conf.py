@@ -12,10 +12,13 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
+from sphinx.ext.napoleon import NumpyDocstring
 from sphinx.transforms import SphinxTransform
 from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.util.logging import getLogger
+from sphinx.util.typing import stringify_annotation
 from sphinx.writers.html5 import HTML5Translator
 
 from cvxleak._version import __version__
@@ -44,6 +47,11 @@ autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
 autodoc_typehints_format = "short"
 # In a union Sphinx prints the alias's repr, which is the name of this class with the alias's.
 TypeAliasForwardRef.__repr__ = lambda self: self.name
+# In the sentence about a property Napoleon takes what stands before a colon for the type.
+NumpyDocstring._consume_inline_attribute = lambda self: (
+    "",
+    NumpyDocstring(self._consume_to_end(), self._config).lines(),
+)
 napoleon_google_docstring = False
 # As fields, the words of "array_like, shape (n, m)" would each become a link.
 napoleon_use_param = False
@@ -141,13 +149,19 @@ SPACING = [
         r'<mspace width="0.17em"/>\g<0><mspace width="0.17em"/>',
     ),
     # These would grow with a sum beside them; parentheses do not either.
-    (re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖])</mo>'), r'<mo stretchy="false">\1</mo>'),
+    (re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖{}|])</mo>'), r'<mo stretchy="false">\1</mo>'),
     (re.compile(r" xmlns=\S+?(?=>| display)"), ""),
 ]
 RELATION = re.compile(r"^(  <mo>(?:[+=<≤≥≈∈→⟺]|&lt;|&gt;)</mo>)$", re.MULTILINE)
 """On the outermost level, where a line may break: no browser breaks one inside a formula."""
 TEXT = re.compile(r"<mtext>[^<]*</mtext>")
-JOINED = re.compile(r"(<math>(?:(?!</?math).)*</math>[.,;:)]+)")
+MATH = r"<math>(?:(?!</?math).)*</math>"
+JOINED = re.compile(rf"(\({MATH}[.,;:)]*|{MATH}[.,;:)]+)")
+BREAKS = re.compile(
+    r'(?:<span class="sig-prename.*?</span></span>|<span class="sig-paren">\(</span>)'
+)
+OPTION = re.compile(r'(?<=<span class="pre)(?=">-)')
+SQUARE = re.compile(r"\s(?=□</p>)")
 CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
 NAME = re.compile(r'(?<=<span class="pre">)[\w.]+(?=</span>)')
 
@@ -170,6 +184,19 @@ def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> Non
     raise nodes.SkipNode
 
 
+def shorten(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str, returns: str
+) -> tuple[str, str] | None:
+    """Write ArrayLike where a union with it has dissolved it into its parts."""
+    parts = stringify_annotation(ArrayLike, "smart")
+    return (arguments.replace(parts, "ArrayLike"), returns) if arguments else None
+
+
+def skip(app: Sphinx, what: str, name: str, thing: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out the fields of named tuples that say "Alias for field number 0" and no more."""
+    return True if (thing.__doc__ or "").startswith("Alias for field") else None
+
+
 def cell(found: re.Match[str]) -> str:
     """Let a long name break behind its underscores, or it would widen the table."""
     return NAME.sub(
@@ -178,9 +205,12 @@ def cell(found: re.Match[str]) -> str:
 
 
 def join(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Keep a comma on the line of the formula before it: browsers break there."""
+    """Keep a formula and its comma, or an option, on one line; break signatures at their joints."""
     if "body" in context:
         context["body"] = JOINED.sub(r'<span class="joined">\1</span>', context["body"])
+        context["body"] = SQUARE.sub("\N{NO-BREAK SPACE}", context["body"])
+        context["body"] = BREAKS.sub(r"\g<0><wbr/>", context["body"])
+        context["body"] = OPTION.sub(" joined", context["body"])
         context["body"] = CELL.sub(cell, context["body"])
 
 
@@ -189,5 +219,7 @@ def setup(app: Sphinx) -> None:
     app.add_transform(PlainBars)
     app.connect("source-read", add_kinds)
     app.connect("source-read", add_keywords)
+    app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-skip-member", skip)
     app.connect("html-page-context", join)
     app.connect("source-read", add_digits)

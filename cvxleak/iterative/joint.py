@@ -78,7 +78,8 @@ def joint_blahut_arimoto(
     With s_{a,y} = sum_g w_{a,g} R_{a,g}(y) and pi_a = sum_g w_{a,g}, let d_{a,g} = sum_y R_{a,g}(y)
     log(s_{a,y} / (pi_a s_y)), the gradient of I up to a constant. For any other prior w',
 
-    .. math:: I(w') = I(w) + <d, w' - w> - D(pi' || pi) + \sum_y s'_y D(\rho'_y || \rho_y),
+    .. math:: I(w') = I(w) + \langle d, w' - w \rangle - D(\pi' \| \pi)
+              + \sum_y s'_y D(\rho'_y \| \rho_y),
 
     rho_y being the posterior of A. Without the last term this is a concave minorant that equals I
     at w, so its maximizer under F >= b has at least the information of w. That maximizer is

@@ -21,7 +21,7 @@ class SuggestedFloor:
     unknown : float
         Entropy of the records that are not public: (1 - known) n log2(k).
     floor : float
-        b.
+        The floor b.
     margin : float
         How much an adversary can learn about these records before the uncertainty falls below b:
         unknown - floor.

@@ -228,7 +228,7 @@ class TimeSharingRelaxation(Relaxation):
     pieces : int
         Number of slabs for each value of the record.
     functional : array_like, shape (N,), optional
-        x. If left out, the mean of the output's index 0, 1, ... under each row.
+        The vector x; if left out, the mean of the output's index 0, 1, ... under each row.
 
     Raises
     ------

@@ -33,9 +33,9 @@ class ReleaseProblem(Problem):
 
     Over the kernels k(r̂|z,x),
 
-        minimize  E d(R,R̂) + sum_c price_c I(R̂,S_c;X)    (`ReleaseDistortion`)
-        maximize  I(R̂;R) - sum_c price_c I(R̂,S_c;X)      (`ReleaseInformation`)
-        subject to  I(R̂,S_c;X) <= budget_c for each coalition c,
+        | minimize  E d(R,R̂) + sum_c price_c I(R̂,S_c;X)    (`ReleaseDistortion`)
+        | maximize  I(R̂;R) - sum_c price_c I(R̂,S_c;X)      (`ReleaseInformation`)
+        | subject to  I(R̂,S_c;X) <= budget_c for each coalition c,
 
     where S_c is the part of the earlier outputs Z that coalition c has seen: nothing for the
     requesting party alone, everything for all parties together (SEQUENTIAL, problems (1), (2) and

@@ -50,7 +50,7 @@ class Table(Value):
     variables : mapping
         The categories of each variable, by its name, in the order in which the table shows them.
     people : int, optional
-        n. The sum of the counts if left out.
+        The number n of people; the sum of the counts if left out.
     counts : array_like of int, optional
         The true count of each cell, with one axis per variable. Without counts, the table describes
         the layout of what would be published about n people.

@@ -30,7 +30,7 @@ def project_to_entropy(
     Parameters
     ----------
     distribution : array_like, shape (n,)
-        v. Returned as it is if its own entropy is within `tol` of the target.
+        The vector v, returned as it is if its own entropy is within `tol` of the target.
     target : float
         t, in nats, from 0 to log n.
     tol : float
