@@ -161,7 +161,7 @@ BREAKS = re.compile(
     r'(?:<span class="sig-prename.*?</span></span>|<span class="sig-paren">\(</span>)'
 )
 OPTION = re.compile(r'(?<=<span class="pre)(?=">-)')
-SQUARE = re.compile(r"\s(?=□</p>)")
+SQUARE = re.compile(r"\s<math> <mi>(◻)</mi> </math>(?=</p>)")
 CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
 NAME = re.compile(r'(?<=<span class="pre">)[\w.]+(?=</span>)')
 
@@ -208,7 +208,7 @@ def join(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
     """Keep a formula and its comma, or an option, on one line; break signatures at their joints."""
     if "body" in context:
         context["body"] = JOINED.sub(r'<span class="joined">\1</span>', context["body"])
-        context["body"] = SQUARE.sub("\N{NO-BREAK SPACE}", context["body"])
+        context["body"] = SQUARE.sub("\N{NO-BREAK SPACE}\\1", context["body"])
         context["body"] = BREAKS.sub(r"\g<0><wbr/>", context["body"])
         context["body"] = OPTION.sub(" joined", context["body"])
         context["body"] = CELL.sub(cell, context["body"])
