@@ -14,7 +14,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
-from sphinx.ext.napoleon import NumpyDocstring
+from sphinx.ext.napoleon.docstring import NumpyDocstring
 from sphinx.transforms import SphinxTransform
 from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.util.logging import getLogger
@@ -47,11 +47,14 @@ autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
 autodoc_typehints_format = "short"
 # In a union Sphinx prints the alias's repr, which is the name of this class with the alias's.
 TypeAliasForwardRef.__repr__ = lambda self: self.name
-# In the sentence about a property Napoleon takes what stands before a colon for the type.
-NumpyDocstring._consume_inline_attribute = lambda self: (
-    "",
-    NumpyDocstring(self._consume_to_end(), self._config).lines(),
-)
+
+
+def no_type(self: Any) -> tuple[str, list[str]]:
+    """Keep a property's sentence whole: Napoleon takes what stands before a colon for a type."""
+    return "", NumpyDocstring(self._consume_to_end(), self._config).lines()
+
+
+NumpyDocstring._consume_inline_attribute = no_type
 napoleon_google_docstring = False
 # As fields, the words of "array_like, shape (n, m)" would each become a link.
 napoleon_use_param = False
