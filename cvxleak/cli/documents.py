@@ -174,7 +174,11 @@ def write_page(
         report,
         heading,
         spec=spec,
-        sources={identity["spec"]: identity["sha256"], **identity["files"]},
+        sources={
+            name: digest
+            for name, digest in {identity["spec"]: identity["sha256"], **identity["files"]}.items()
+            if digest
+        },
         certificate=None if certificate is None else Path(certificate).name,
     )
     write_atomic(path, page)

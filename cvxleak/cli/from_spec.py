@@ -185,6 +185,9 @@ def build_release(spec_file: SpecFile) -> TableRelease:
     source = next((key for key in ("microdata", "counts") if getattr(asked, key) is not None), "")
     with spec_file.at("table"), named({"data": source}):
         table = asked.table(spec_file.file)
+    if asked.microdata is not None:
+        # Its hash would confirm a guess of who is in the file.
+        del spec_file.files[asked.microdata]
     with spec_file.at("mechanism"):
         return TableRelease(table, noise.of_counts(spec_file.file))
 

@@ -293,6 +293,8 @@ class TablePrivacy(Value):
         most = len(levels) + CURVE
         while True:
             logs = np.array(sorted({*levels, *(-level for level in levels)}))
+            # Two levels with the same e^level in floats would leave no room between them.
+            logs = logs[np.diff(logs, prepend=-math.inf) > ROUNDING]
             lower, tops, found = self._read(logs, rates)
             upper = tops.max(axis=0, initial=0.0)
             wide = upper - np.maximum(lower, found) - np.maximum(TOLERANCE * upper, ENOUGH)
@@ -438,7 +440,8 @@ def table_privacy(
     For random rounding, perturbation tables and uniform noise the bounds are exact rationals,
     rounded to floats, if there are few distinct ratios of probabilities; for Gaussian noise there
     is a closed form. Anybody can recompute these numbers, so there is no certificate. For other
-    noise the privacy loss is rounded up and down to a grid (:doc:`/theory/tables`).
+    noise the privacy loss is moved to a grid, so that the mean of the likelihood ratio stays the same
+    (:doc:`/theory/tables`).
 
     Examples
     --------

@@ -181,6 +181,19 @@ def test_trade_off_curves_are_narrow_at_each_rate():
         assert (ends.upper - ends.lower <= 1.01e-3 * ends.upper + 1e-8).all()
 
 
+def test_levels_closer_than_floats_leave_a_trade_off_curve(tmp_path):
+    # Halving the distance to 0 ends at levels e whose e^e is the same float.
+    noise = [-1] * 56 + [0] * 143 + [1] * 57
+    lines = [*(f"0,{key},0" for key in range(256)), *(f"1,{k},{x}" for k, x in enumerate(noise))]
+    (tmp_path / "ptable.csv").write_text("\n".join(["pcv,ckey,pvalue", *lines]))
+    table = Table({"r": range(2), "c": range(3)}, counts=[[0, 3, 0], [3, 3, 3]])
+    release = TableRelease(table, PerturbationTable(tmp_path / "ptable.csv", cycle=1))
+    privacy = table_privacy(release, ((1, 0), (1, 2)), this_table=True)
+    ends = privacy.trade_off([0.1])
+    assert 0.2405 < ends.lower[0] <= ends.upper[0] < 0.2475
+    assert ends.upper[0] >= 1 - privacy.profile(0.0).upper - 0.1
+
+
 @pytest.mark.parametrize("bends", [True, False])
 def test_trade_off_curves_of_both_orders_are_their_hull(bends, monkeypatch):
     if not bends:
