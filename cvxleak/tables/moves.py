@@ -193,7 +193,8 @@ class Moves:
             raise ValidationError(
                 f"release: keys link its numbers, and there are {whole} tables that differ in what "
                 f"they tell, more than {LINKED}; this_table=True asks about its counts (in a spec, "
-                "[table] states them), and summed_keys=False of the perturbation table takes the noise as independent"
+                "[table] states them), and summed_keys=False of the perturbation table takes the "
+                "noise as independent"
             )
         found: dict[tuple[int, ...], list[int]] = {}
         for chosen in product(*(combinations_with_replacement(values, len(g)) for g in groups)):

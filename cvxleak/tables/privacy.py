@@ -440,8 +440,8 @@ def table_privacy(
     For random rounding, perturbation tables and uniform noise the bounds are exact rationals,
     rounded to floats, if there are few distinct ratios of probabilities; for Gaussian noise there
     is a closed form. Anybody can recompute these numbers, so there is no certificate. For other
-    noise the privacy loss is moved to a grid, so that the mean of the likelihood ratio stays the same
-    (:doc:`/theory/tables`).
+    noise the privacy loss is moved to a grid, so that the mean of the likelihood ratio stays the
+    same (:doc:`/theory/tables`).
 
     Examples
     --------
