@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.turns import audit_in_turns
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import instance, real_number, short
 from cvxleak.model import Mechanism, RealOutput

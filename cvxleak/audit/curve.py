@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.audited_floors import AuditedFloors
 from cvxleak.audit.search.turns import in_turns
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.clock import Clock, Progress, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.meaning import meaning_of
-from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.audit.search.noise_audit import NoiseAudit
 from cvxleak.audit.search.objective import Objective
+from cvxleak.core.clock import Progress
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, instance, one_of, real_number, whole_number
 from cvxleak.measures import (

@@ -13,7 +13,10 @@ from collections.abc import Callable
 
 from cvxleak.core.validation import real_number
 
-__all__ = ["Clock", "Stop"]
+__all__ = ["Clock", "Progress", "Stop"]
+
+Progress = Callable[[float, float, int], None]
+"""What a search tells: the lower and the upper bound so far, and the nodes or parts done."""
 
 
 class Clock:

@@ -13,9 +13,8 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.search.audit import Audit as Engine
-from cvxleak.audit.search.audit import Progress
 from cvxleak.audit.search.audited_group import AuditedGroup
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.clock import Clock, Progress, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted
 from cvxleak.core.validation import Array, generator
 from cvxleak.core.value import Value

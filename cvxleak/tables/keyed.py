@@ -31,7 +31,7 @@ import numpy as np
 from flint import fmpq
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.tables.cosets import Labels, Side, pairs_of_sets
+from cvxleak.tables.cosets import EXACT, Labels, Side, pairs_of_sets
 from cvxleak.tables.grid import GridLosses
 from cvxleak.tables.keys import (
     WORK,
@@ -46,9 +46,6 @@ from cvxleak.tables.keys import (
 from cvxleak.tables.losses import ATOMS, Losses, Ratios
 
 __all__ = ["Between", "KeyedMove"]
-
-EXACT = 1 << 53
-"""Up to here sums of whole numbers in floats are exact."""
 
 MIXED = 1 << 29
 """Most products for the laws given what is published of cells whose keys are not revealed."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from cvxleak.audit.search.audit import Progress
+from cvxleak.core.clock import Progress
 from cvxleak.core.errors import ValidationError
 from cvxleak.tables.cases import (
     Case,

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.audit.search.audit import Progress
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import (
     Array,

@@ -12,7 +12,7 @@ from flint import arb, fmpz
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.audited_group import AuditedGroup
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.clock import Clock, Progress, Stop
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import content
 from cvxleak.core.validation import Array, generator
@@ -31,7 +31,6 @@ from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = [
     "Audit",
-    "Progress",
     "Reporter",
     "Statement",
     "ascend",
@@ -43,7 +42,6 @@ __all__ = [
     "target",
 ]
 
-Progress = Callable[[float, float, int], None]
 T = TypeVar("T")
 
 SINGLE_PRECISION = 1e-6

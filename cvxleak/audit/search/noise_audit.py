@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.search.audit import Audit, Progress, Statement, content_of
-from cvxleak.core.clock import Stop
+from cvxleak.audit.search.audit import Audit, Statement, content_of
+from cvxleak.core.clock import Progress, Stop
 from cvxleak.core.validation import generator
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack

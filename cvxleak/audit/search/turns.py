@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cvxleak.audit.search.audit import Audit, Progress
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.audit.search.audit import Audit
+from cvxleak.core.clock import Clock, Progress, Stop
 from cvxleak.core.errors import SolveInterrupted
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.interrupts import Interrupts
