@@ -125,7 +125,7 @@ SETS: dict[str, tuple[Rules, Rules]] = {
         lambda case, q: constraints.record_dp(count(len(case.p) - 1), q, EPSILON),
         neighbors,
     ),
-    "information budget: `kl_div` of the joint law and `p @ Q`": (
+    "information budget: `kl_div` of the joint distribution and `p @ Q`": (
         lambda case, q: constraints.mi_budget(case.p, q, LEAKS),
         lambda case, q: [information(case, q) <= LEAKS],
     ),
@@ -141,7 +141,7 @@ SETS: dict[str, tuple[Rules, Rules]] = {
         lambda case, q: constraints.vulnerability_budget(case.p, q, guess(case)),
         lambda case, q: [cp.sum(cp.max(cp.multiply(case.p[:, None], q), axis=0)) <= guess(case)],
     ),
-    "capacity: `kl_div` of each row and a law": (
+    "capacity: `kl_div` of each row and a distribution": (
         lambda case, q: constraints.capacity_budget(q, LEAKS),
         capacity,
     ),
