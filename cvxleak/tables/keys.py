@@ -33,6 +33,9 @@ __all__ = ["Linked", "fits", "joint_law", "keys_of", "places_of_keys", "steps_to
 WORK = 1 << 28
 """Most additions for the law of numbers whose keys are whole numbers: about a second."""
 
+OUTCOME = 1 << 9
+"""As how many additions each outcome counts."""
+
 VOLUMES = 1 << 21
 """Most powers for that of numbers whose keys go from 0 to 1: about a second."""
 
@@ -139,17 +142,11 @@ def joint_law(
     ]
     if not all(labels):
         return {}
-    if keys is None:
-        masses, unit = _volumes(sums, labels)
-    else:
-        masses, unit = _counted(sums, labels, keys)
-    order = [j for one in sums for j in one.numbers]
-    found = {}
-    for outcomes, mass in masses.items():
-        if mass:
-            values = dict(zip(order, (y for outcome in outcomes for y in outcome), strict=True))
-            found[tuple(values[j] for j in range(len(order)))] = Fraction(int(mass), unit)
-    return found
+    rows, masses, unit = _volumes(sums, labels) if keys is None else _counted(sums, labels, keys)
+    back = np.argsort([j for one in sums for j in one.numbers])
+    chances = {mass: Fraction(mass, unit) for mass in {*masses}}
+    values = np.array(rows).reshape(len(masses), len(back))[:, back].tolist()
+    return {tuple(y): chances[mass] for y, mass in zip(values, masses, strict=True)}
 
 
 def fits(
@@ -177,15 +174,15 @@ def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws:
         cells = max((len(one.cells) for one in wide), default=0)
         steps, most = pieces * 2 * cells << cells, VOLUMES
     else:
-        steps, most, closed, reached = 0, WORK, 1, set[int]()
-        for cell in sorted({cell for one in sums for cell in one.cells}):
+        steps, most, closed = 0, WORK, 1
+        for done, cell in enumerate(sorted({cell for one in sums for cell in one.cells}), 1):
             over = [one for one in wide if one.cells[0] <= cell <= one.cells[-1]]
             steps += closed * keys ** (1 + len(over))
-            reached.add(cell)
             for one, size in zip(sums, sizes, strict=True):
                 if one.cells and one.cells[-1] == cell:
                     closed *= size
-        steps = max(steps, closed)
+            closed = min(closed, keys**done)  # no more than there are choices of keys
+        steps += closed * OUTCOME
     steps *= laws
     if steps > most:
         raise ValidationError(
@@ -196,8 +193,11 @@ def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws:
 
 def _counted(
     sums: Sequence[_Sum], labels: Sequence[list[Outcome]], keys: int
-) -> tuple[dict[tuple[Outcome, ...], Any], int]:
-    """Return how many choices of the cells' keys give each outcome, and how many there are."""
+) -> tuple[np.ndarray, list[int], int]:
+    """Return what may be published, how many choices of keys give that, and how many there are.
+
+    Each row has the values of the numbers of all sums, one sum after the other.
+    """
     cells = sorted({cell for one in sums for cell in one.cells})
     unit = keys ** len(cells)
     groups = []
@@ -206,9 +206,19 @@ def _counted(
         groups.append([[k for k, outcome in enumerate(by_key) if outcome == y] for y in own])
     # Axis 0 is what is published of closed sums, the others are the keys of open ones.
     law: Any = np.ones(1, dtype=np.int64 if unit < 1 << 62 else object)
-    closed, opened = [()], list[int]()
-    order = [place for place, one in enumerate(sums) if not one.cells]
-    closed = [tuple(labels[place][0] for place in order)]
+    order, opened = [place for place, one in enumerate(sums) if not one.cells], list[int]()
+    closed = np.zeros((1, len(order)), dtype=int)  # which of the outcomes of each
+
+    def close(place: int, parts: Sequence[Any]) -> None:
+        """Add a sum, of which each outcome has one part of the law; what is impossible goes."""
+        nonlocal law, closed
+        law = np.concatenate(parts)
+        kept = np.flatnonzero(law.reshape(len(law), -1).any(axis=1))
+        law = law[kept]
+        added, before = np.divmod(kept, len(closed))
+        closed = np.column_stack([closed[before], added])
+        order.append(place)
+
     for cell in cells:
         for place, one in enumerate(sums):
             if len(one.cells) > 1 and one.cells[0] == cell:
@@ -224,26 +234,23 @@ def _counted(
             for key in choices:
                 part += np.roll(law, (key,) * len(axes), axes) if axes else law
             parts.append(part)
-        law = np.concatenate(parts)
         if alone:
-            order += alone
-            closed = [(*before, y) for y in labels[alone[0]] for before in closed]
+            close(alone[0], parts)
+        else:
+            (law,) = parts
         for place in [place for place in opened if sums[place].cells[-1] == cell]:
             axis = 1 + opened.index(place)
-            law = np.concatenate([law.take(some, axis).sum(axis) for some in groups[place]])
-            closed = [(*before, y) for y in labels[place] for before in closed]
             opened.remove(place)
-            order.append(place)
-    back = np.argsort(order).tolist()
-    return {
-        tuple(row[i] for i in back): mass for row, mass in zip(closed, law.tolist(), strict=True)
-    }, unit
+            close(place, [law.take(some, axis).sum(axis) for some in groups[place]])
+    back = np.argsort(order)
+    rows = [np.array(own)[one] for own, one in zip(labels, closed[:, back].T, strict=True)]
+    return np.concatenate(rows, axis=1), law.tolist(), unit
 
 
 def _volumes(
     sums: Sequence[_Sum], labels: Sequence[list[Outcome]]
-) -> tuple[dict[tuple[Outcome, ...], int], int]:
-    """Return the volumes of keys from 0 to 1 that give each outcome, and that of all."""
+) -> tuple[list[Outcome], list[int], int]:
+    """Return what may be published, the volumes of keys from 0 to 1 that give it, and of all."""
     unit = math.lcm(*(end.denominator for one in sums for end, _ in one.steps))
     pieces = []
     for one, own in zip(sums, labels, strict=True):
@@ -283,4 +290,5 @@ def _volumes(
             outcomes[wide] = y
             found[tuple(outcomes)] = found.get(tuple(outcomes), 0) + volume * mass
     power = len({cell for one in sums for cell in one.cells})
-    return found, math.factorial(count) * unit**power
+    possible = {sum(outcomes, ()): volume for outcomes, volume in found.items() if volume}
+    return [*possible], [*possible.values()], math.factorial(count) * unit**power

@@ -30,6 +30,7 @@ OUTSIDE = Table({"x": ["a", "b"]}, 5, counts=[2, 1], outside=True)
 SQUARE = Table({"x": ["a", "b"], "y": [0, 1]}, counts=[[1, 2], [1, 0]])
 ONE_MARGIN = Table({"x": ["a", "b"], "y": [0, 1]}, counts=[[1, 2], [1, 1]], margins=[("x",)])
 TABLES = [ROW, WITH_EMPTY, OUTSIDE, SQUARE, ONE_MARGIN]
+CUBE = Table(dict.fromkeys("xyz", (0, 1)), counts=[[[2, 1], [1, 2]], [[1, 1], [2, 1]]])
 
 
 def with_keys(folder: Path, size: int, rows: int = 3) -> PerturbationTable:
@@ -84,8 +85,11 @@ def hockey_stick(p, r, epsilon):
     )
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("size", [4, 5, 8])
+@pytest.mark.parametrize(
+    ("table", "size"),
+    # Of the last one's 27 numbers, 2^8 of 2^27 outcomes are possible.
+    [*itertools.product(TABLES, (4, 5, 8)), (CUBE, 2)],
+)
 def test_the_joint_law_is_that_of_all_keys(tmp_path, table, size):
     release = TableRelease(table, with_keys(tmp_path, size))
     counts = table.in_cells.tolist()
