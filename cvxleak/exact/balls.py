@@ -82,7 +82,9 @@ def number(value: float) -> arb:
 
 
 def normalized(weights: Sequence[float] | NDArray[np.float64]) -> list[arb]:
-    """Return balls that hold the law that numbers are (`cvxleak.core.numbers`); 0 stays exactly 0.
+    """Return balls around the distribution that numbers stand for; 0 stays exactly 0.
+
+    See `cvxleak.core.numbers` for what numbers stand for.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def mutual_information(joint: Sequence[Sequence[arb]]) -> arb:
 def log_sum_exp(terms: Sequence[arb]) -> arb:
     """Return log sum exp(terms)."""
     # Exponents of balls are whole numbers of any size: e^x neither overflows nor vanishes for any
-    # x up to 10^19 or so, and for larger ones the answer is wide, but holds.
+    # x up to 10^19 or so. For larger ones the answer is wide, but still contains the value.
     return total(term.exp() for term in terms).log()
 
 

@@ -13,10 +13,10 @@ from cvxleak.exact import balls
 __all__ = ["LARGEST", "clopper_pearson"]
 
 LARGEST = 1 << 53
-"""Counts past this are no floats any more."""
+"""Counts above this are not exact as floats."""
 
 STEPS = [10.0**-digits for digits in range(13, 0, -2)]
-"""How far an end is moved outward in turn, as a part of it, until it is proved."""
+"""By which factors an endpoint is moved outward, one after the other, until it is proved."""
 
 
 @lru_cache(maxsize=1 << 16)

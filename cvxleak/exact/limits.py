@@ -1,14 +1,14 @@
-"""What one file may ask of the checker: limits on totals, seen before anything is expanded.
+"""Limits on the work that one file may cause the checker, applied before anything is expanded.
 
-Anybody may have written a certificate, and a short one can stand for very much: runs of equal
-records, compressed arrays, trees, groups of records. The totals are over the whole file, over all
-certificates of a list together, so that many pieces below a limit do not add up to what none of
-them may be. Outside of `verify` nothing is limited here: a search knows what it asked for.
+A certificate may come from anyone, and a short file can stand for very much: runs of equal
+records, compressed arrays, trees, groups of records. The totals are over the whole file, and over
+all certificates of a list together, so that many small pieces cannot add up to more than the limit.
+Outside of `verify` nothing is limited here, because a search knows what it asked for.
 
-The third total counts steps, pieces of work of about a microsecond each. Steps that a file pays for
-by its own length do not count: the rows of a mechanism that the file writes out, and the leaves of
-a tree, as long as there is a character for each of their numbers. Those that a search found have
-about four.
+The third total counts steps, pieces of work of about a microsecond each. Steps that correspond to
+the file's own length do not count: the rows of a mechanism that the file writes out, and the leaves
+of a tree, as long as the file has a character for each of their numbers. Trees that a search found
+have about four characters for each.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ two minutes.
 """
 
 COPIES = 16
-"""How often a lumped problem may hold the numbers of its channel for nothing.
+"""How often a lumped problem may repeat the numbers of its channel without counting as steps.
 
 A group of records sees each row once for each of its values.
 """
@@ -56,7 +56,7 @@ _spent: ContextVar[dict[str, int] | None] = ContextVar("spent", default=None)
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Count the totals of one file; inside of another such block they belong to that one's."""
+    """Count the totals of one file; a nested block belongs to the outer one's file."""
     if _spent.get() is not None:
         yield
         return
@@ -104,7 +104,7 @@ def charge_records(data: Any) -> None:
     """Count the records of a stored query or mechanism, or of whatever has a space in it.
 
     A run stands for as many copies of its item as it says: an alphabet, a record's contributions,
-    a law. What is no run is left for the reader to complain about.
+    a distribution. Anything that is not a run is left for the reader to complain about.
     """
     if not isinstance(data, Mapping):
         return

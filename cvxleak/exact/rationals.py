@@ -1,8 +1,8 @@
 """Exact rational arithmetic, and the rationals on either side of an exponential or a logarithm.
 
-What a linear program claims is checked here without any rounding: a number is the rational number
-as written (`cvxleak.core.numbers`), and e^epsilon is replaced by a rational on the side that makes
-a claim weaker.
+What a linear program claims is checked without any rounding: a number is the rational number
+as written (`cvxleak.core.numbers`), and e^epsilon is replaced by a rational that makes the claim
+weaker.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BITS = 128
 FRACTION = re.compile(r"-?\d+(/\d+)?", re.ASCII)
 
 LARGEST_EXPONENT = 1e4
-"""Beyond it e^x is no number to compute with exactly."""
+"""Above it e^x is too large to compute with exactly."""
 
 
 def rational(number: float) -> fmpq:
@@ -87,7 +87,9 @@ def from_text(text: Any, longest: int) -> fmpq:
 
 
 def normalized_rows(matrix: Iterable[Iterable[float]]) -> list[list[fmpq]]:
-    """Return the laws that rows of non-negative numbers are, exactly (`cvxleak.core.numbers`).
+    """Return, exactly, the distributions that rows of non-negative numbers stand for.
+
+    See `cvxleak.core.numbers` for what numbers stand for.
 
     Raises
     ------

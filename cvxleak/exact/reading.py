@@ -1,7 +1,7 @@
 """Strict reading of a certificate's parts: what a file says is what is checked.
 
-A number is a JSON number, which stands for its decimal, or a fraction as text ("1/3"); true and
-false, and integers that a float would round are refused, and so are keys that no prover asks for.
+A number is a JSON number, which stands for its decimal, or a fraction as text ("1/3"). Refused are
+true and false, integers that a float would round, and keys that no prover asks for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 NEWEST = 2
 
 FRACTION = re.compile(r"-?\d+/\d+|-?\d{17,}", re.ASCII)
-"""What a number in text looks like: no JSON number of a float says the same."""
+"""A number written as text: one that a JSON number of a float cannot express."""
 
 _schema: ContextVar[int] = ContextVar("schema", default=NEWEST)
 
@@ -158,7 +158,7 @@ def groups(values: Any, name: str) -> list[list[int]]:
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Whether two pieces of JSON say the same, where 1 is 1.0 but not true.
+    """Whether two pieces of JSON have the same content, where 1 is 1.0 but not true.
 
     Lists and tuples are alike, since JSON has only one of them.
 

@@ -84,7 +84,7 @@ def is_bundle(content: Any) -> bool:
 
 
 def members(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the certificates in a bundle, unchecked, or say what is wrong with the bundle."""
+    """Return the certificates in a bundle, unchecked; raise if the bundle itself is malformed."""
     version = content.get("version")
     if type(version) is not int or version != VERSION:  # true is 1 in Python
         raise CertificateError(f"version {version!r:.40} of the list; this checker reads {VERSION}")

@@ -2,14 +2,17 @@
 
 problem: {"matrix": rows}, or {"lower": rows, "upper": rows} for all channels between them;
 witness: {"input": p}; proof: {"output": t}.
-Lower end: I(p, Q). Upper end: max_x D(Q(.|x) || t), which bounds the capacity for any law t
-(Kemperman; Csiszar and Korner, Information Theory, Theorem 8.4). Rows, p and t are laws
-as written (`cvxleak.core.numbers`). For a set of channels both ends hold for every member
-(`cvxleak.proofs.bounds.channel_sets`).
 
-The two ends are computed twice, by code that shares nothing: `prove` is the checker, in ball
-arithmetic; `cvxleak.capacities.enclosure` is fast and in floating point with an error bound, and so
-never claims more than `prove` confirms.
+- Lower bound: I(p, Q).
+- Upper bound: max_x D(Q(.|x) || t), which is at least the capacity for any distribution t
+  (Kemperman; Csiszar and Korner, Information Theory, Theorem 8.4).
+
+Rows, p and t are distributions as written (`cvxleak.core.numbers`). For a set of channels both
+bounds are valid for every member (`cvxleak.proofs.bounds.channel_sets`).
+
+The bounds are computed twice, by code that shares nothing. `prove` is the checker and uses ball
+arithmetic. `cvxleak.capacities.enclosure` is fast and uses floating point with an error bound, so
+that it never claims more than `prove` confirms.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ __all__ = ["about", "prove"]
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved lower and upper ends of the capacity, in nats."""
+    """Return proved lower and upper bounds on the capacity, in nats."""
     if "lower" in problem:
         return _prove_set(problem, witness, proof)
     matrix = reading.parts(problem, {"matrix"}, "the problem")["matrix"]
@@ -61,7 +64,7 @@ def prove(
 def _prove_set(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return what all channels of a set can transmit, and what none exceeds."""
+    """Return a bound below the capacity of every channel of a set, and one above all of them."""
     reading.parts(problem, {"lower", "upper"}, "the problem")
     reading.parts(witness, {"input"}, "the witness")
     reading.parts(proof, {"output"}, "the proof")

@@ -47,12 +47,12 @@ class Prover(NamedTuple):
     Attributes
     ----------
     prove : callable
-        (problem, witness, proof) -> (lower, upper), the ends that these parts prove; a third
-        entry, if it is not empty, says why an infinite end of them is not proved.
+        (problem, witness, proof) -> (lower, upper), the bounds that these parts prove. If there is
+        a third entry and it is not empty, it says why an infinite bound is not proved.
     unit : str or callable
-        What the ends are counted in; of a kind with several units, problem -> unit.
+        The unit of the bounds; for a kind with several units, problem -> unit.
     about : callable
-        problem -> what the claim is about, in a few words, from the parts that were checked.
+        problem -> a short description of the subject, from the parts that were checked.
     """
 
     prove: Callable[[Parts, Parts, Parts], Proved]
@@ -60,7 +60,7 @@ class Prover(NamedTuple):
     about: Callable[[Parts], str] = lambda problem: ""
 
     def unit_of(self, problem: Parts) -> str:
-        """Return what the ends of a problem are counted in."""
+        """Return the unit of a problem's bounds."""
         return self.unit if isinstance(self.unit, str) else self.unit(problem)
 
 
@@ -102,13 +102,13 @@ PROVERS = {
 
 
 class End(NamedTuple):
-    """The checker's answer about one claimed end.
+    """The checker's answer about one claimed bound.
 
     Attributes
     ----------
     proved : bool
     about : str
-        What the end is proved of: ``"problem"``, the problem that the certificate states, or
+        What the bound is proved for: ``"problem"``, the problem that the certificate states, or
         ``"half-spaces"``, only the set that the stored half-spaces describe.
     reason : str
         Why it is not proved; empty if it is.
@@ -126,24 +126,23 @@ class Verification:
     Attributes
     ----------
     passed : bool
-        Whether every claimed end is proved.
+        Whether every claimed bound is proved.
     reason : str
-        Which ends are proved and of what, or why one is not.
+        Which bounds are proved and for what, or why one is not.
     lower, upper : float
-        The ends that the checker proved itself, in the certificate's unit; -inf and inf where it
-        proved none, and for several certificates together.
+        The bounds that the checker proved itself, in the certificate's unit. They are -inf and inf
+        where it proved none, and for several certificates together.
     certificate : Certificate or None
         What was checked; None if there is no intact certificate, or more than one.
     about : str
-        What the claim is about, in a few words, from the parts that were checked; empty unless
-        passed.
+        A short description of the subject, from the parts that were checked; empty unless passed.
     ends : dict
-        The answer about each claimed end, ``"lower"`` or ``"upper"``; empty where the parts could
+        The answer about each claimed bound, ``"lower"`` or ``"upper"``; empty if the parts could
         not be read, and for several certificates together.
     parts : tuple of Verification
         For several certificates in one file, the answer for each.
     finished : bool
-        False where a time limit ended the check: the certificate may hold or not.
+        False if a time limit ended the check; the certificate may then be valid or not.
 
     Examples
     --------
@@ -170,7 +169,7 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """``"PASS"``, ``"FAIL"``, or ``"NOT CONFIRMED"`` where a time limit ended the check."""
+        """``"PASS"``, ``"FAIL"``, or ``"NOT CONFIRMED"`` if a time limit ended the check."""
         if self.finished:
             return "PASS" if self.passed else "FAIL"
         return "NOT CONFIRMED"
@@ -203,8 +202,8 @@ def verify(
 ) -> Verification:
     """Check a certificate: recompute its witness's value and its proof in ball arithmetic.
 
-    Where numbers are very many (leaves of trees, large channels) floats are used, and a proved
-    bound on the rounding errors is added: see `cvxleak.exact.outward` and `cell_floats`.
+    Where there are very many numbers (leaves of trees, large channels), floats are used and a
+    proved bound on the rounding errors is added: see `cvxleak.exact.outward` and `cell_floats`.
 
     Parameters
     ----------
@@ -212,17 +211,16 @@ def verify(
         What `Certificate.save` or ``cvxleak audit --certificate`` wrote, or its content. A file
         with several certificates passes if each of them does.
     time_limit : float, optional
-        Seconds that the check may take, with about half of one to start a process that can be
-        stopped. What has not finished by then is not confirmed: `finished` is false, and nothing is
+        Seconds that the check may take, including about half a second to start a process that can
+        be stopped. If the check has not finished by then, `finished` is false, and nothing is
         said about the certificate.
 
     Returns
     -------
-    Verification
-        `passed` is true only if every claimed end is proved: the recomputed lower end is at least
-        the claimed one and the recomputed upper end at most the claimed one, in exact arithmetic;
-        `ends` says it for each, and what it is proved of. Whatever is wrong with a file, the answer
-        is a `reason`, not an exception.
+        `passed` is true only if every claimed bound is proved: the recomputed lower bound is at
+        least the claimed one, and the recomputed upper bound at most the claimed one, in exact
+        arithmetic. `ends` has the answer for each bound, and what it is proved for. Whatever is
+        wrong with a file, the answer is a `reason`, not an exception.
 
     Examples
     --------
@@ -252,14 +250,14 @@ def _answer(certificate: Any) -> Verification:
         return _check(Certificate.from_dict(content))
     except CvxleakError as error:
         return Verification(False, error.detail if error.argument == "path" else str(error))
-    # Anybody may have written the file, and what a computation with its content stumbles over
-    # cannot be foreseen; whatever it is, nothing is proved.
+    # The file may come from anyone, and not every failure of a computation with its content can
+    # be foreseen. Whatever goes wrong, nothing is proved.
     except Exception as error:
         return Verification(False, f"a part is missing or malformed: {error!r:.200}")
 
 
 def _check(certificate: Certificate) -> Verification:
-    # Texts only: anything else may not even be a possible key.
+    # Strings only: anything else may not even be hashable.
     prover = PROVERS.get(certificate.kind) if isinstance(certificate.kind, str) else None
     if prover is None:
         raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
@@ -283,7 +281,7 @@ def _check(certificate: Certificate) -> Verification:
 
 
 def _at_most(one: float, other: float) -> bool:
-    """Compare as written: an end may be a decimal that is no float's shortest one."""
+    """Compare as written: a bound may be a decimal that is not the shortest one of its float."""
     if not (math.isfinite(one) and math.isfinite(other)):
         return one <= other
     return fraction(one) <= fraction(other)
@@ -297,10 +295,10 @@ def _end(found: float, claimed: float, holds: bool, about: str, why: Sequence[st
 
 
 def _about(certificate: Certificate) -> Mapping[str, str]:
-    """Return what each claimed end is about, as far as the certificate can show it."""
+    """Return what each claimed bound is about, as far as the certificate can show it."""
     conditional = bool(certificate.problem.get("own"))
     if certificate.schema_version == 1:
-        # Nothing there says whether the stored half-spaces are all that the problem asks for.
+        # Version 1 does not say whether the stored half-spaces are all that the problem asks for.
         return {"lower": PROBLEM, "upper": HALF_SPACES if conditional else PROBLEM}
     if "own" not in certificate.problem and HALF_SPACES in certificate.about.values():
         raise CertificateError("about: this kind of certificate proves nothing about half-spaces")
@@ -308,7 +306,7 @@ def _about(certificate: Certificate) -> Mapping[str, str]:
 
 
 def _summary(ends: Mapping[str, End]) -> str:
-    """Say which ends are proved, and of what; or which are not, and why."""
+    """Say which bounds are proved, and for what; or which are not, and why."""
     proved = [name for name, end in ends.items() if end.proved]
     if len(proved) < len(ends):
         missed = [f"the {n} bound: {end.reason}" for n, end in ends.items() if not end.proved]

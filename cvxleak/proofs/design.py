@@ -1,16 +1,17 @@
-"""Certificate kinds ``min-leakage`` and ``min-distortion``: designed channels, both ends proved.
+"""Certificate kinds ``min-leakage`` and ``min-distortion``: designed channels, both bounds proved.
 
-The channels have one row per value of a statistic of the dataset that loses nothing
-(`cvxleak.proofs.bounds.design_rows`), or, if the problem says so, sees the query only.
+A channel has one row for each value of a statistic of the dataset. The statistic is such that
+nothing is lost by this (`cvxleak.proofs.bounds.design_rows`), or it is the query, if the problem
+says that the mechanism sees nothing else.
 
-problem: {"query": f, "rows", "distortion": d(f, y), "sources": laws, "objective": {"size": k, 0 for
-the whole dataset}, "entropy_floor": b or null, "priors": laws or null, "budget": D or L, or null
-for none, "own": half-spaces that stand for the user's constraints}: those of affine ones as
-they are stated, and supporting ones of others (`cvxleak.proofs.bounds.user_rows`). The lower end
-holds for all channels in them.
+problem: {"query": f, "rows", "distortion": d(f, y), "sources": distributions, "objective": {"size":
+k, 0 for the whole dataset}, "entropy_floor": b or null, "priors": distributions or null, "budget":
+D or L, or null for none, "own": half-spaces for the user's own constraints}. An affine constraint
+is stored as its own half-space, any other convex one as supporting half-spaces
+(`cvxleak.proofs.bounds.user_rows`). The lower bound is valid for all channels in the half-spaces.
 
 witness: {"channel"}, and "further" with the values of further variables of "own". It meets the
-budget and the "own" half-spaces in exact arithmetic; where the latter is not shown, no upper end
+budget in exact arithmetic. If it is not shown to meet the "own" half-spaces as well, no upper bound
 is proved.
 
 proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness's leakage is bounded
@@ -22,23 +23,25 @@ proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness'
 - by 0 if all rows are the same;
 - for a mixture by convexity, from what is proved of its parts (`design_mixtures`).
 
-The other end: each cut names an adversary, that is a group of records and the mass w on its cells
-(value a, row r), or one of the given priors. For any law phi(a|y),
+The lower bound: each cut names an adversary, either a group of records and the mass w on its cells
+(value a, row r), or one of the given priors. For any distribution phi(a|y),
 
     I(q) >= sum_{a,r,y} w_{a,r} q_{r,y} log(phi(a|y) / pi_a),
 
-because the difference is sum_y s_y D(rho_y || phi_y). So with multipliers theta of the cuts and
-beta of the sources P_k, a linear function of q bounds the Lagrangian from below, and its least
-value over row-stochastic q is sum_r min_y of its coefficients. Least leakage: sum theta = 1, and
-beta_k (E_k - D) is added; least distortion: sum beta = 1, and theta_j (I_j - L) is added. What
-multipliers of the "own" half-spaces prove to be non-negative is taken off.
+because the difference is sum_y s_y D(rho_y || phi_y). With multipliers theta of the cuts and beta
+of the sources P_k, a linear function of q therefore bounds the Lagrangian from below. The least
+value of this function over row-stochastic q is sum_r min_y of its coefficients. For the least
+leakage, sum theta = 1, and beta_k (E_k - D) is added; for the least distortion, sum beta = 1, and
+theta_j (I_j - L) is added. The multipliers of the "own" half-spaces subtract what they prove to be
+non-negative.
 
 If nothing may leak, L = 0, and b < log|X|, all rows of a channel within the budget are the same,
-and the least value is min_y sum_r. For all laws near the even one are adversaries, and a group of
-records has at least two values for some choice of it. Given one of them, a, move the law of the
-other records: the law of the output given the other values stays, so that given a stays as well,
-since they are the same; hence q(.|x) is the same for all x with the value a, and so for all x. For
-the whole dataset the even law alone shows it.
+and the least value is min_y sum_r. To see this, take a group of records with at least two values,
+and one of its values, a. All distributions near the uniform one are adversaries, so the
+distribution of the other records given a can be varied with the rest fixed. The output's
+distribution given any other value then does not change. Since nothing leaks, the output's
+distribution given a is equal to it and does not change either. Hence q(.|x) is the same for all x
+with the value a, and so for all x. For the whole dataset the uniform distribution alone suffices.
 """
 
 from __future__ import annotations
@@ -92,13 +95,13 @@ KEYS = {
 PROOF = {"leakage", "cuts", "sources", "own"}
 
 BELOW = arb(1) - arb(2) ** -40
-"""A floor is below log|X| if it is by more than rounding."""
+"""A floor counts as below log|X| if it is below this times log|X|: more than rounding explains."""
 
 
 def prove_min_leakage(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float, str]:
-    """Return proved ends of the least leakage, in nats, and why the upper one may be missing."""
+    """Return bounds on the least leakage, in nats, and the reason if the upper one is missing."""
     statement = Statement(problem)
     channel = statement.channel(witness)
     missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
@@ -114,7 +117,7 @@ def prove_min_leakage(
 def prove_min_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float, str]:
-    """Return proved ends of the least distortion, in its own unit, and why the upper is missing."""
+    """Return bounds on the least distortion, and the reason if the upper one is missing."""
     statement = Statement(problem)
     channel = statement.channel(witness)
     missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
@@ -224,12 +227,12 @@ class Statement:
 
     @property
     def secrets(self) -> int:
-        """The most values that what is attacked can have."""
+        """The largest number of values that the attacked secret can have."""
         return most_values(self.rows, self.size)
 
     @property
     def constant(self) -> bool:
-        """Whether the leakage's budget leaves channels of constant output only."""
+        """Whether only channels of constant output meet the leakage budget."""
         return self.budget == 0 and forces_constants(self.rows, self.size, self.floor)
 
     def dual(self, proof: Mapping[str, Any], *, leakage: bool) -> float:
@@ -326,9 +329,9 @@ def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Cha
 def attacked_groups(rows: Rows, size: int, law: Law) -> list[tuple[int, ...]]:
     """Return the groups of records that a prior has to be evaluated for.
 
-    Records that can be exchanged without changing a dataset's row (and so f, and a law that is even
-    or a law on the values of f) learn alike. That f does not tell them apart is not enough: the
-    channel may.
+    Records that can be exchanged without changing a dataset's row leak equally, and then f does not
+    change either, nor does a prior that is uniform or depends on f alone. It is not enough that f
+    is symmetric in them: the channel may not be.
     """
     if size == 0:
         return [()]
@@ -346,8 +349,8 @@ def most_values(rows: Rows, size: int) -> int:
 def forces_constants(rows: Rows, size: int, floor: float | None) -> bool:
     """Whether a channel that leaks nothing about groups of `size` records has a constant output.
 
-    It does for adversaries with a floor well below log|X|: a float next to log|X| may stand for it,
-    and there the even law is the only adversary.
+    It does if the floor is well below log|X|. A float next to log|X| may stand for log|X| itself,
+    where the uniform distribution is the only adversary.
 
     Examples
     --------
@@ -369,7 +372,7 @@ def forces_constants(rows: Rows, size: int, floor: float | None) -> bool:
 def total_above(
     sizes: Sequence[int], channel: Channel, floor: float, output: Sequence[float], multiplier: float
 ) -> float:
-    """Return a float above max I(X;Y) over H(X) >= floor, for any output law and multiplier."""
+    """Return a float above max I(X;Y) over H(X) >= floor; any `output` and `multiplier` will do."""
     if not multiplier >= 0:
         raise CertificateError("the multiplier is negative")
     logs = balls.logarithms(balls.normalized(output))

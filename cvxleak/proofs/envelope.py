@@ -2,24 +2,24 @@
 
 problem: {"prior": p, "matrix": rows, "epsilon": e, "strict": bool} or {..., "delta": d}; witness:
 {"inputs": x, "outputs": y, "weights": w}; proof: {"multipliers": mu} and for an envelope also
-{"level": t}. Laws are meant as written (`cvxleak.core.numbers`).
+{"level": t}. Distributions are meant as written (`cvxleak.core.numbers`).
 
-Inputs of probability zero do not count. Write P(y) for the law of the output. The witness sends the
-share w of output y to the symbol z_x, for each of its triples, and what is left to one symbol more.
-A symbol z_x with sum_y w_xy P(y|x) >= e^eps sum_y w_xy P(y) leaks at least eps, so the mass of such
-symbols is a lower end of the failure probability, and the level that symbols of mass d reach is one
-of the envelope (ENVELOPE (8) and Theorem 2).
+Inputs of probability zero do not count. Write P(y) for the distribution of the output. For each of
+its triples (x, y, w) the witness sends the share w of output y to the symbol z_x; what is left goes
+to one further symbol. A symbol z_x with sum_y w_xy P(y|x) >= e^eps sum_y w_xy P(y) leaks at least
+eps, so the mass of such symbols is a lower bound on the failure probability. A level that symbols
+of mass d reach is a lower bound on the envelope (ENVELOPE (8) and Theorem 2).
 
 For any mu >= 0, linear programming duality bounds the failure probability by
 
     sum_y max(0, max_x [P(y) + mu_x (P(y|x) - e^eps P(y))]),
 
-the maximum over the inputs that reach e^eps at some output (no other can have a symbol). If that is
-below d at e^eps = t, the envelope is below log t.
+where the maximum is over the inputs with P(y|x) >= e^eps P(y) for some output y; no other input can
+have a symbol. If the bound is below d at e^eps = t, the envelope is below log t.
 
-Everything is integer arithmetic. A float is an integer over a power of two. Only two numbers are
+Everything is integer arithmetic: a float is an integer over a power of two. Only two numbers are
 not exact: P(y), which would have as many digits as all row sums together, and e^eps. Both are
-replaced by rationals with 128 binary digits, on the side that weakens the claim.
+replaced by rationals with 128 binary digits, rounded so that the claim gets weaker.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ BITS = 128
 """Binary digits of the rationals that stand for P(y)."""
 
 MOST = 2000.0
-"""No outcome leaks so many nats: log 1/min p(x) is less for any vector of floats."""
+"""More nats than any outcome leaks: log 1/min p(x) is less for any vector of floats."""
 
 Integers = NDArray[np.object_]
 Parts = Mapping[str, Any]
 
 
 def prove_failure_probability(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of sup_Z P{l(Z) >= eps}, or of sup_Z P{l(Z) > eps} if strict."""
+    """Return proved bounds on sup_Z P{l(Z) >= eps}, or of sup_Z P{l(Z) > eps} if strict."""
     reading.parts(problem, {"prior", "matrix", "epsilon", "strict"}, "the problem")
     reading.parts(proof, {"multipliers"}, "the proof")
     epsilon = reading.number(problem["epsilon"], "epsilon")
@@ -88,7 +88,7 @@ def prove_failure_probability(problem: Parts, witness: Parts, proof: Parts) -> t
 
 
 def prove_envelope(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the PML envelope at delta, in nats; at 0 and 1 it is its limit."""
+    """Return proved bounds on the PML envelope at delta, in nats; at 0 and 1 it is its limit."""
     reading.parts(problem, {"prior", "matrix", "delta"}, "the problem")
     reading.parts(proof, {"multipliers", "level"}, "the proof")
     delta = rational(reading.number(problem["delta"], "delta"))
@@ -104,11 +104,11 @@ def prove_envelope(problem: Parts, witness: Parts, proof: Parts) -> tuple[float,
             lower = max(log_below(ratio), 0.0)
             break
     else:
-        # The masses are rounded down; all symbols together may have mass 1 all the same.
+        # The masses are rounded down, so all symbols together may still have mass 1.
         if symbols and _uses_everything(data, witness):
             lower = max(log_below(symbols[-1][0]), 0.0)
-    # At delta = 0 it takes a level that no symbol reaches: then there is no input left, and the
-    # bound is 0 without being below delta.
+    # At delta = 0 the level has to be one that no symbol reaches. No input is left there, and the
+    # bound is 0, which is not below delta.
     bound = _dual(data, _multipliers(data, proof), level)
     upper = log_above(level) if bound < delta or bound == 0 else math.inf
     return lower, max(upper, 0.0)
@@ -151,7 +151,7 @@ class ExactLaws:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all rows are the same law; otherwise some P(y|x) exceeds P(y)."""
+        """Whether all rows are the same distribution; otherwise some P(y|x) exceeds P(y)."""
         first, total = self.entries[0], self.sums[0]
         return bool((self.entries * total == self.sums[:, None] * first).all())
 
@@ -176,7 +176,7 @@ def _shape(problem: Parts) -> str:
 
 
 def _laws(rows: list[list[float]], name: str) -> Integers:
-    """Return laws as whole numbers in the ratios of their probabilities."""
+    """Return distributions as whole numbers in the ratios of their probabilities."""
     found, _ = _integers(rows, name)
     if not found.any(axis=1).all():
         raise CertificateError("a distribution must not sum to zero")
@@ -202,7 +202,7 @@ def _integers(rows: list[list[float]], name: str) -> tuple[Integers, int]:
 
 
 def _symbols(data: ExactLaws, witness: Parts) -> list[tuple[fmpq, fmpq]]:
-    """Return for each symbol z_x lower ends of P(z|x) / P(z) and of P(z)."""
+    """Return for each symbol z_x lower bounds on P(z|x) / P(z) and of P(z)."""
     reading.parts(witness, {"inputs", "outputs", "weights"}, "the witness")
     numbers = reading.numbers(witness["weights"], "the weights")
     size = len(numbers)
@@ -241,11 +241,11 @@ def _symbols(data: ExactLaws, witness: Parts) -> list[tuple[fmpq, fmpq]]:
 
 
 def _uses_everything(data: ExactLaws, witness: Parts) -> bool:
-    """Return whether every output that can occur is shared out without a rest."""
+    """Return whether the symbols use up every output that can occur."""
     left = {int(y): fmpq(1) for y in np.flatnonzero(data.entries.any(axis=0))}
     for y, w in zip(witness["outputs"], witness["weights"], strict=True):
         if y in left:
-            left[y] -= fmpq(*float(w).as_integer_ratio())  # a weight is the number that is stored
+            left[y] -= fmpq(*float(w).as_integer_ratio())  # a weight is the stored binary value
     return not any(left.values())
 
 
@@ -257,7 +257,7 @@ def _multipliers(data: ExactLaws, proof: Parts) -> tuple[Integers, int]:
 
 
 def _dual(data: ExactLaws, multipliers: tuple[Integers, int], level: fmpq) -> fmpq:
-    """Return an upper end of the dual function at e^eps = level."""
+    """Return an upper bound on the dual function at e^eps = level."""
     t, denominator = int(level.p), int(level.q)
     # P(y|x) >= t P(y) at some y? Those that certainly stay below it everywhere are left out.
     threshold = (t * data.low)[None, :]

@@ -1,37 +1,42 @@
 """Kinds ``fixed-prior-leakage``, ``fixed-prior-distortion``: designs for known priors.
 
-problem: "distortion" d (n rows, one per input), "sources" (laws p_j of the input under which the
-distortion counts), "minimize", and what that needs:
+problem: "distortion" d (n rows, one per input), "sources" (distributions p_j of the input under
+which the distortion counts), "minimize", and what that needs:
 
 - "information" (leakage): minimize max_k I_k subject to E_j d <= "budget" for all j;
 - "sum" (leakage): minimize max_k I_k + "slope" max_j E_j d;
 - "distortion" (distortion): minimize max_j E_j d subject to I_k <= "budget" for all k;
 
-with "own": half-spaces that stand for the user's constraints, those of affine ones as they are
-stated and supporting ones of others (`cvxleak.proofs.bounds.user_rows`; the lower end holds for all
-channels in them);
-with "secrets", either laws of the input (I_k = I(X;Y)) or joint laws P_k(a, x) of a secret and the
-input (I_k = I(A_k;Y)); or, for "distortion" only, with "privacy" in their place: "local-dp",
-"pml" or "maximal-leakage" at "budget" epsilon, and the "prior" that the last two refer to.
+Further parts of the problem:
+
+- "own": half-spaces for the user's own constraints. An affine one is stored as its own half-space,
+  any other convex one as supporting half-spaces (`cvxleak.proofs.bounds.user_rows`). The lower
+  bound is valid for all channels in the half-spaces.
+- "secrets": either distributions of the input (I_k = I(X;Y)) or joint distributions P_k(a, x) of a
+  secret and the input (I_k = I(A_k;Y)).
+- "privacy", for "distortion" only and in place of the secrets: "local-dp", "pml" or
+  "maximal-leakage" at "budget" epsilon, and the "prior" that the last two refer to.
 
 witness: {"channel": rows}, and "further" with the values of further variables of "own". Its value
-is the upper end, and it must meet the budget: exactly, or in ball arithmetic. Where it is not shown
-to be in the "own" half-spaces, no upper end is proved.
+is the upper bound. It must meet the budget, exactly or in ball arithmetic. If it is not shown to be
+in the "own" half-spaces, no upper bound is proved.
+
 proof: {"weights": w_k, "prices": mu_j, "reference": matrix, "own": gamma_i}, or {"prices",
-"penalty": matrix, "own"}; either perhaps with "balance".
-Lower end, for any reference, with G_k the gradient of I_k there:
+"penalty": matrix, "own"}; either may have "balance". Lower bound, for any reference, with G_k the
+gradient of I_k there:
 
     sum_x min_y ( sum_k w_k G_k(x,y) + sum_j mu_j p_j(x) d(x,y) ) - (w or mu, as fits) budget,
 
-since I_k is convex and homogeneous of degree one in the channel, so I_k(q) >= <G_k, q>. In place
-of "reference" the proof may have "posteriors", laws phi_k(a|y) of each secret for every output, and
-then G_k(x,y) = sum_a P_k(a,x) log( phi_k(a|y) / pi_k(a) ) (those of a channel give its gradient;
-any others a smaller linear function, by Gibbs' inequality). With a
-single law p of the input and the reference e^{-s d(x,y)} alpha_x it is the dual of Blahut (1972)
-and Csiszár (1974): sum_x p_x log alpha_x - log max_y sum_x p_x alpha_x e^{-s d(x,y)} - s D. For
-"privacy" the penalty prices the constraints; see `penalized`.
+since I_k is convex and homogeneous of degree one in the channel, so I_k(q) >= <G_k, q>.
 
-All laws and rows are meant as written (`cvxleak.core.numbers`).
+In place of "reference" the proof may have "posteriors", distributions phi_k(a|y) of each secret for
+every output. Then G_k(x,y) = sum_a P_k(a,x) log( phi_k(a|y) / pi_k(a) ). If phi_k are the
+posteriors of a channel, this is its gradient; any others give a smaller linear function, by Gibbs'
+inequality. With a single distribution p of the input and the reference e^{-s d(x,y)} alpha_x, the
+bound is the dual of Blahut (1972) and Csiszár (1974): sum_x p_x log alpha_x - log max_y sum_x p_x
+alpha_x e^{-s d(x,y)} - s D. For "privacy" the penalty prices the constraints; see `penalized`.
+
+All distributions and rows are meant as written (`cvxleak.core.numbers`).
 """
 
 from __future__ import annotations
@@ -52,7 +57,7 @@ from cvxleak.proofs.bounds.user_rows import OwnRow, missed, priced, read_own, wi
 __all__ = ["PRIVACY", "about", "bracket", "prove_distortion", "prove_leakage"]
 
 PRIVACY = ("local-dp", "pml", "maximal-leakage")
-"""What may take the place of the secrets."""
+"""Constraints that may take the place of the secrets."""
 
 Balls = list[list[arb]]
 
@@ -60,27 +65,27 @@ Balls = list[list[arb]]
 def prove_leakage(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float, str]:
-    """Return proved ends of the least leakage, or sum, in nats; why the upper may be missing."""
+    """Return bounds on the least leakage, or sum, in nats; the reason if the upper is missing."""
     return _prove(problem, witness, proof, ("information", "sum"))
 
 
 def prove_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float, str]:
-    """Return proved ends of the least distortion, in its own unit; why the upper may be missing."""
+    """Return bounds on the least distortion; the reason if the upper one is missing."""
     return _prove(problem, witness, proof, ("distortion",))
 
 
 def bracket(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return both ends, whether or not the witness meets the user's constraints."""
+    """Return both bounds, without asking whether the witness meets the user's constraints."""
     statement, channel = _read(problem, witness, ("information", "sum", "distortion"))
     return max(statement.lower(proof), 0.0), statement.upper(channel)
 
 
 def about(problem: Mapping[str, Any]) -> str:
-    """Return what a claim is about, in a few words."""
+    """Return a short description of a claim's subject."""
     n, m = len(problem["distortion"]), len(problem["distortion"][0])
     goal = {
         "information": "least leakage",
@@ -247,13 +252,13 @@ class _Statement:
         return balls.round_down(value)
 
     def penalized(self, cost: Balls, penalty: list[list[float]]) -> arb:
-        """Add the priced constraints to the costs; return what the budget takes off the bound.
+        """Add the priced constraints to the costs; return what is subtracted from the bound.
 
-        - local-dp, t_y <= q_xy <= e^eps t_y with t_y in [0, 1]: a penalty u of either sign prices
-          the right inequality where it is positive and the left one where it is negative, which
-          leaves t_y the factor sum u^- - e^eps sum u^+ and takes off what that is below 0;
-        - pml, q_xy <= e^eps r_y on the prior's support: v >= 0 there;
-        - maximal-leakage, q_xy <= t_y on the support, sum_y t_y <= e^eps: v >= 0 there, and
+        - local-dp: t_y <= q_xy <= e^eps t_y with t_y in [0, 1]. A penalty u of either sign prices
+          the right inequality where it is positive and the left one where it is negative. The
+          factor of t_y is then sum u^- - e^eps sum u^+; its negative part is subtracted.
+        - pml: q_xy <= e^eps r_y on the prior's support; v >= 0 there.
+        - maximal-leakage: q_xy <= t_y on the support, and sum_y t_y <= e^eps; v >= 0 there, and
           max_y sum_x v_xy prices the sum.
         """
         n, m = self.shape
@@ -301,7 +306,7 @@ class _Statement:
             raise CertificateError(f"the witness is not {self.privacy} at the budget")
 
     def _exactly_met(self, channel: list[list[float]]) -> bool:
-        """Whether E_j d <= budget in exact arithmetic: balls cannot tell equality."""
+        """Whether E_j d <= budget in exact arithmetic: balls cannot decide equality."""
         rows = rationals.normalized_rows(channel)
         costs = [[rationals.rational(entry) for entry in row] for row in self.distortion]
         spent = [rationals.dot(row, cost) for row, cost in zip(rows, costs, strict=True)]

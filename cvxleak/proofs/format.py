@@ -1,4 +1,4 @@
-"""`Certificate`: a file that proves both ends of a bound to anybody, without a solver."""
+"""`Certificate`: a file that proves both bounds to anybody, without a solver."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ KEYS = {"format", "schema_version", "kind", "claim", "sha256", *PARTS}
 ENDS = ("lower", "upper")
 
 PROBLEM = "problem"
-"""An end of the problem that `Certificate.problem` states in full."""
+"""Says that a bound is proved for the problem that `Certificate.problem` states in full."""
 
 HALF_SPACES = "half-spaces"
-"""An end of the set that the stored half-spaces describe, and of nothing else."""
+"""Says that a bound is proved only for the set that the stored half-spaces describe."""
 
 INFINITE = "inf"
-"""An end that is infinite, in a file."""
+"""How a file writes an infinite bound."""
 
 
 def _versions() -> dict[str, str]:
@@ -53,39 +53,39 @@ class Certificate:
     Attributes
     ----------
     kind : str
-        Which checker applies, for example ``"capacity"``.
+        Which prover checks it, for example ``"capacity"``.
     problem : dict
         The problem's data: exact floats, exact integers as text.
     lower, upper : float or None
-        The claim, in `unit`, for the problem as written. An
-        end can be inf, which a file writes as the text ``"inf"``: JSON has no such number. None
-        where nothing is claimed; one of them always is.
+        The claim, in `unit`, for the problem as written. An infinite bound is written as the text
+        ``"inf"`` in a file, because JSON has no such number. None if a bound is not claimed; at
+        least one is.
     witness : dict
-        The point that attains the attained end.
+        The point that attains one of the bounds.
     proof : dict
-        The multipliers or cells that prove the other end.
+        The multipliers or cells that prove the other bound.
     versions : dict
         Software that made it; informative only.
     unit : str
-        What the ends are counted in: ``"nats"``, or what its kind says.
+        The unit of the bounds: ``"nats"``, or that of its kind.
     about : dict
-        For each claimed end ``"problem"``, if it is one of the problem that `problem` states in
-        full, or ``"half-spaces"``, if only of the set that the stored half-spaces describe: where
-        convex constraints of the user's own are known by half-spaces, this is all that can be seen
-        of the witness. ``"problem"`` for both if left out. Empty in schema version 1, which does
-        not say.
+        For each claimed bound, what it is proved for. ``"problem"``: the problem that `problem`
+        states in full. ``"half-spaces"``: only the set that the stored half-spaces describe. A
+        witness of a problem with convex constraints of the user's own can be checked against these
+        half-spaces only. ``"problem"`` for both bounds if left out; empty in schema version 1,
+        which does not say.
     schema_version : int
-        2, or 1 for files that were written before ends said what they are about.
+        2, or 1 for files written before bounds had the entry `about`.
 
     Raises
     ------
     CertificateError
-        No end is claimed, `about` does not fit the claimed ends, or another schema version.
+        No bound is claimed, `about` does not fit the claimed bounds, or another schema version.
 
     Notes
     -----
-    `verify` recomputes both ends in ball arithmetic. The file also holds a SHA-256 of its content,
-    so any change to it is seen even where the changed numbers would still be a proof.
+    `verify` recomputes both bounds in ball arithmetic. The file also holds a SHA-256 of its
+    content, so any change to it is seen even where the changed numbers would still be a proof.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Certificate:
 
     @property
     def claim(self) -> dict[str, Any]:
-        """The claim as a file states it: ends, unit, and what each end is about."""
+        """The claim as a file states it: bounds, unit, and what each bound is proved for."""
         claim = {
             "lower": _stored_end(self.lower),
             "upper": _stored_end(self.upper),
@@ -232,7 +232,7 @@ def _hash(content: Mapping[str, Any]) -> str:
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Return the content of a JSON file, read strictly.
 
-    What readers understand differently is refused: a key that is there twice, NaN and infinities.
+    Content that JSON readers treat differently is refused: repeated keys, NaN and infinities.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def _finite(text: str) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON would give back for `value`, without a detour through text."""
+    """Return what writing `value` as JSON and reading it again would give."""
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,9 +1,10 @@
 """Certificate kinds ``local-dp`` and ``local-dp-distortion``: differential privacy and distortion.
 
 problem: {"sources": parts, "distortion": "hamming" or rows, "delta": d} and either "budget" (the
-least epsilon at a worst-case distortion) or "epsilon" (the least worst-case distortion);
-witness: {"channel": rows, "supports": ...}; proof: {"mixture": ..., "potentials": ...}, or with
-"comparisons" and "level" (a number or "inf") where delta > 0; an empty one proves the lower end 0.
+least epsilon at a worst-case distortion) or "epsilon" (the least worst-case distortion); witness:
+{"channel": rows, "supports": ...}; proof: {"mixture": ..., "potentials": ...}, or with
+"comparisons" and "level" (a number or "inf") where delta > 0; an empty one proves the lower bound
+0.
 
 Everything is in exact rational arithmetic: the channel is its stored rows divided by their sums,
 its largest ratio is a rational number, and only its logarithm is rounded.
@@ -45,7 +46,7 @@ __all__ = ["ENDLESS", "about", "prove", "prove_distortion", "released_ratio"]
 Table = Sequence[Sequence[fmpq]]
 
 ENDLESS = "inf"
-"""The level of comparisons that prove that no finite epsilon is enough."""
+"""The level in a proof that no finite epsilon is enough."""
 
 
 class _Problem(NamedTuple):
@@ -58,7 +59,7 @@ class _Problem(NamedTuple):
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved ends of the least epsilon at a worst-case distortion, in nats."""
+    """Return proved bounds on the least epsilon at a worst-case distortion, in nats."""
     known = _problem(problem, "budget", witness)
     budget = rational(reading.number(problem["budget"], "the budget"))
     channel, distortion = _channel(known, witness)
@@ -77,7 +78,7 @@ def prove(
     reading.parts(proof, {"comparisons", "level", "mixture"}, "the proof")
     one = fmpq(1)
     if proof["level"] == ENDLESS:
-        # With h / f in place of h, and a = 1 / f, the end below is concave in a.
+        # With h / f in place of h, and a = 1 / f, the bound below is concave in a.
         at_zero, at_one = (_compared(known, proof, a, one) for a in (fmpq(0), one))
         if at_zero < budget or at_one <= budget:
             raise CertificateError("the comparisons do not exceed the budget at every level")
@@ -91,7 +92,7 @@ def prove(
 def prove_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved ends of the least worst-case distortion at an epsilon."""
+    """Return proved bounds on the least worst-case distortion at an epsilon."""
     known = _problem(problem, "epsilon", witness)
     epsilon = reading.number(problem["epsilon"], "epsilon")
     if epsilon < 0:
@@ -114,7 +115,7 @@ def prove_distortion(
 
 
 def about(problem: Mapping[str, Any]) -> str:
-    """Return what a claim is about, once it has been checked."""
+    """Return a short description of the subject of a checked claim."""
     size, parts = read_parts(problem["sources"])
     end = (
         f"distortion at most {reading.number(problem['budget'], 'the budget'):g}"
@@ -127,7 +128,7 @@ def about(problem: Mapping[str, Any]) -> str:
 def released_ratio(channel: Table, delta: fmpq) -> fmpq | None:
     """Return the least e^epsilon >= 1 for which a channel is (epsilon, delta)-private, or None.
 
-    None stands for infinity. With delta = 0 it is the largest ratio in a column. Otherwise, for
+    None stands for infinity. With delta = 0 the result is the largest ratio in a column. Otherwise,
     each pair of rows a and b, sum_{y in S} (a_y - e^epsilon b_y) <= delta has to hold for every set
     S of outputs, and it is enough to ask it of the sets of largest a_y / b_y.
     """
@@ -176,7 +177,7 @@ def _problem(problem: Mapping[str, Any], end: str, witness: Mapping[str, Any]) -
 
 
 def _channel(known: _Problem, witness: Mapping[str, Any]) -> tuple[list[list[fmpq]], fmpq]:
-    """Return the witness's rows and an upper end of its worst-case distortion."""
+    """Return the witness's rows and an upper bound on its worst-case distortion."""
     rows = witness["channel"]
     outputs = len(known.distortion[0])
     if not isinstance(rows, list) or len(rows) != known.size:
@@ -191,16 +192,16 @@ def _potentials(
 ) -> tuple[list[fmpq], list[fmpq], list[fmpq]]:
     """Return the potentials, and how far a column's costs are above and below them.
 
-    A channel Q with least entries u_y in its columns and ratios of at most f has, for any law p in
-    the hull and any potentials v,
+    A channel Q with least entries u_y in its columns and ratios of at most f has, for any
+    distribution p in the hull and any potentials v,
 
         sum_x p_x d(x,y) Q(y|x) = sum_x v_x + sum_{x,y} (p_x d(x,y) - v_x) Q(y|x)
                                >= sum_x v_x + sum_y u_y (above_y - f below_y).
 
-    So above >= f below makes sum v a lower end of its worst-case distortion; and if that is more
-    than the budget, ratios of at most above_y / below_y in every column are out of reach. If it is
-    the budget itself, smaller ones are: then above_y > f below_y, but for a column where both are
-    0, and which alone may therefore be used.
+    So sum v is a lower bound on the worst-case distortion if f <= above_y / below_y for all y. If
+    sum v is more than the budget, all such f are excluded. If it equals the budget, all f below the
+    least above_y / below_y are excluded: then above_y > f below_y, so that u_y = 0, except in
+    columns where both are 0, and only those could be used.
     """
     reading.parts(proof, {"mixture", "potentials"}, "the proof")
     law = mixture(known.parts, proof["mixture"], known.size)
@@ -218,18 +219,18 @@ def _potentials(
 
 
 def _least_ratio(above: Sequence[fmpq], below: Sequence[fmpq], *, strictly: bool) -> float:
-    """Return the least logarithm of above / below; `strictly` if sum v is above the budget."""
+    """Return the least log(above / below); `strictly` if sum v is above the budget."""
     least = math.inf
     for a, b in zip(above, below, strict=True):
         if b > 0:
             least = min(least, log_below(a / b))
         elif a == 0 and not strictly:
-            return 0.0  # this output, whatever the input, costs no more than the budget
+            return 0.0  # this output costs no more than the budget, whatever the input
     return least
 
 
 def _compared(known: _Problem, proof: Mapping[str, Any], plus: fmpq, minus: fmpq) -> fmpq:
-    """Return a lower end of the worst-case distortion of (log f, delta)-private channels.
+    """Return a lower bound on the worst-case distortion of (log f, delta)-private channels.
 
     For h >= 0 and w(x,x') = max_y h(x,x',y), privacy says that
     sum_y h(x,x',y) (Q(y|x) - f Q(y|x')) <= w(x,x') delta. The distortion under p is then at least

@@ -2,21 +2,24 @@
 
 problem: {"lower": l, "upper": u}, all channels between them; witness: {"most_private": Q,
 "least_private": Q}; proof: {"level": f, "a": a, "b": b}, or no parts. The claim, in nats, is that
-no member's epsilon is below the lower end, and none above the upper end.
+no member's epsilon is below the lower bound, and none above the upper bound.
 
-Upper end: rows are any laws between their bounds, whatever the others are, so it is the largest
+Upper bound: each row can be any distribution between its bounds, independently of the others, so
+the bound is the largest
 
     log( max q(y|x) / min q(y|x') ) over x != x' and y,
 
 with max q(y|x) = min(u_xy, 1 - sum of the other l) and min q(y|x) = max(l_xy, 1 - sum of the other
-u). Lower end: the log of f. A member has log f or less if and only if t_y <= q(y|x) <= f t_y for
+u). Lower bound: the log of f. A member has log f or less if and only if t_y <= q(y|x) <= f t_y for
 some t >= 0. For any a, b >= 0 with sum_x b_xy <= sum_x a_xy (b is scaled down to it) it would be
 
     sum_xy (b_xy / f - a_xy) q(y|x) <= sum_xy b_xy (q(y|x) / f - t_y) + a_xy (t_y - q(y|x)) <= 0,
 
-so no member has it if the least of the left side over all rows is positive. It is infinite where
-every member shows an output for one input, and never for another. The witness's members (up to
-rounding) show by their epsilons how near the ends are. Everything is rational arithmetic.
+so no member has it if the least value of the left side over all rows is positive. The lower bound
+is infinite if every member has an output that it shows for one input, and never for another.
+
+The epsilons of the witness's members (up to rounding) show how near the bounds are. Everything is
+rational arithmetic.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ MEMBERS = ("most_private", "least_private")
 
 
 def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the epsilons of all members, in nats."""
+    """Return proved bounds on the epsilons of all members, in nats."""
     reading.parts(problem, {"lower", "upper"}, "the problem")
     reading.parts(witness, set(MEMBERS), "the witness")
     try:
@@ -78,9 +81,9 @@ def about(problem: Parts) -> str:
 
 
 class Boxes:
-    """The bounds of a set's rows, exactly, and the ends of each probability.
+    """The bounds of a set's rows, exactly, and the bounds of each probability.
 
-    Where bounds sum to 1 but for a rounding, a row is the bounds themselves.
+    Where the lower or upper bounds of a row sum to 1 up to rounding, they are the row itself.
     """
 
     def __init__(self, channels: ChannelSet) -> None:
@@ -100,7 +103,7 @@ class Boxes:
 
     @property
     def told(self) -> bool:
-        """Whether every member shows an output for one input, and never for another."""
+        """Whether every member shows some output for one input and never for another."""
         columns = zip(zip(*self.least, strict=True), zip(*self.most, strict=True), strict=True)
         return any(max(least) > 0 and min(most) == 0 for least, most in columns)
 
@@ -145,7 +148,7 @@ def _least(low: Row, high: Row, prices: Row) -> fmpq:
 
 
 def _scale(own: fmpq, other: fmpq) -> fmpq:
-    """Return what the sum of b in a column is multiplied by, so that it is that of a or less."""
+    """Return the factor that scales the sum of b in a column down to that of a or less."""
     return own / other if own < other else fmpq(1)
 
 

@@ -1,16 +1,18 @@
 """Certificate kind ``min-information``: the least worst-case information at a distortion.
 
 problem: {"sources": parts, "distortion": "hamming" or rows, "budget": D};
-witness: {"channel": rows, "supports": ..., "outputs": a law or null for each part,
+witness: {"channel": rows, "supports": ..., "outputs": a distribution or null for each part,
 "output_supports": for each part what bounds its polytopes};
 proof: {"parts": a mixture and a weight for each part, "channel": rows, "price": s, "mixture": ...}.
 
-Upper end: the witness's channel Q meets the budget, exactly, and on a convex part
-max_P I(P;Q) <= max_P sum_x P(x) D(Q_x || t) for any law t; on a single law I(P;Q) itself.
-Lower end: with weights w_k and laws P_k of the parts, sum_k w_k I(P_k;Q) is at most the worst case.
-It is convex and homogeneous in Q, so it is at least its tangent at the proof's channel R > 0,
-sum_{x,y} G(x,y) Q(y|x), G(x,y) = sum_k w_k P_k(x) log( R(y|x) / (P_k R)(y) ). And Q meets the
-budget under the mixture p, so for any price s >= 0 the value is at least
+Upper bound: the witness's channel Q meets the budget exactly. On a convex part, max_P I(P;Q) <=
+max_P sum_x P(x) D(Q_x || t) for any distribution t; for a part with a single distribution P the
+bound is I(P;Q) itself.
+
+Lower bound: with weights w_k and distributions P_k of the parts, sum_k w_k I(P_k;Q) is at most the
+worst case. It is convex and homogeneous in Q, so it is at least its tangent at the proof's channel
+R > 0, sum_{x,y} G(x,y) Q(y|x) with G(x,y) = sum_k w_k P_k(x) log( R(y|x) / (P_k R)(y) ). Since Q
+meets the budget under the mixture p, the value is, for any price s >= 0, at least
 sum_x min_y ( G(x,y) + s p_x d(x,y) ) - s D.
 """
 
@@ -41,7 +43,7 @@ __all__ = ["about", "prove"]
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved ends of the least worst-case information, in nats."""
+    """Return proved bounds on the least worst-case information, in nats."""
     reading.parts(problem, {"budget", "distortion", "sources"}, "the problem")
     size, parts = read_parts(problem["sources"])
     reading.parts(witness, {"channel", "output_supports", "outputs", "supports"}, "the witness")
@@ -58,7 +60,7 @@ def prove(
 
 
 def about(problem: Mapping[str, Any]) -> str:
-    """Return what a claim is about, once it has been checked."""
+    """Return a short description of the subject of a checked claim."""
     size, parts = read_parts(problem["sources"])
     budget = reading.number(problem["budget"], "the budget")
     return f"{described(parts)} on {size} outcomes, distortion at most {budget:g}"

@@ -1,15 +1,16 @@
 """Certificate kind ``pml-mechanism``: the largest linear utility under epsilon-PML.
 
 problem: {"prior": p, "utility": u, "epsilon": e}; witness: {"matrix": Q}; proof: {"multipliers":
-z}. Laws are meant as written (`cvxleak.core.numbers`); inputs of probability zero do not count.
+z}. Distributions are meant as written (`cvxleak.core.numbers`); inputs of probability zero do not
+count.
 
 The claim is about max sum_xy p(x) Q(y|x) u(x, y) over channels with Q(y|x) <= e^eps P(y) for all x
-and y, P the law of the output. Lower end: the value at the witness, which meets the constraint.
-Upper end: for any z >= 0, linear programming duality gives
+and y, P the distribution of the output. Lower bound: the value at the witness, which meets the
+constraint. Upper bound: for any z >= 0, linear programming duality gives
 
     sum_x max_y [ p(x) u(x, y) - z_xy + e^eps p(x) sum_x' z_x'y ].
 
-Everything is integer arithmetic; P(y) and e^eps are rounded to the side that weakens the claim.
+Everything is integer arithmetic; P(y) and e^eps are rounded so that the claim gets weaker.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Parts = Mapping[str, Any]
 
 
 def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the largest utility, in the utility's unit."""
+    """Return proved bounds on the largest utility, in the utility's unit."""
     reading.parts(problem, {"prior", "utility", "epsilon"}, "the problem")
     reading.parts(witness, {"matrix"}, "the witness")
     reading.parts(proof, {"multipliers"}, "the proof")

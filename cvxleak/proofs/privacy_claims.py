@@ -1,8 +1,9 @@
 """Certificate kinds ``renyi-dp``, ``zcdp``, ``dp-profile`` and ``gaussian-dp``: privacy parameters.
 
-They are about the least parameter that pairs of laws have, P and R being the rows of each pair in
-either order; docs/certificates.md derives both ends. Rows are laws as written
-(`cvxleak.core.numbers`), and their probabilities exact rationals here.
+A claim is about the least parameter for which all of the listed pairs of rows satisfy the privacy
+definition; P and R are the rows of a pair, in either order. docs/certificates.md derives both
+bounds. Rows are distributions as written (`cvxleak.core.numbers`), here with exact rational
+probabilities.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ Law = Sequence[fmpq]
 Pair = tuple[int, int]
 
 TERM = 4
-"""Steps that are counted for each output, wherever two laws are compared."""
+"""Steps that are counted for each output whenever two distributions are compared."""
 
 
 def prove_renyi(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the largest divergence of order alpha, in nats."""
+    """Return proved bounds on the largest divergence of order alpha, in nats."""
     rows, pairs = _read(problem, "alpha")
     alpha = problem["alpha"]
     order = math.inf if alpha == "inf" else reading.number(alpha, "alpha")
@@ -46,7 +47,7 @@ def prove_renyi(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, fl
 
 
 def prove_profile(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the least delta at an epsilon."""
+    """Return proved bounds on the least delta at an epsilon."""
     rows, pairs = _read(problem, "epsilon")
     epsilon = reading.number(problem["epsilon"], "epsilon")
     if epsilon < 0:
@@ -55,7 +56,7 @@ def prove_profile(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, 
 
     def delta(p: Law, r: Law) -> arb | fmpq:
         gains = [(x, y) for x, y in zip(p, r, strict=True) if not x - factor * y <= 0]
-        if not epsilon or not any(y for _, y in gains):  # no e^epsilon is left: exactly
+        if not epsilon or not any(y for _, y in gains):  # no e^epsilon is left, so it is exact
             return sum((max(x - y, fmpq(0)) for x, y in gains), fmpq(0))
         return balls.total((x - factor * y).max(arb(0)) for x, y in gains)
 
@@ -63,7 +64,7 @@ def prove_profile(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, 
 
 
 def prove_gaussian(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the least mu, in standard deviations."""
+    """Return proved bounds on the least mu, in standard deviations."""
     rows, pairs = _read(problem)
     u, v = _pair(reading.parts(witness, {"pair", "outputs"}, "the witness"), pairs)
     reading.parts(proof, set(), "the proof")
@@ -77,7 +78,7 @@ def prove_gaussian(problem: Parts, witness: Parts, proof: Parts) -> tuple[float,
 
 
 def prove_zcdp(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the least rho, in nats."""
+    """Return proved bounds on the least rho, in nats."""
     rows, pairs = _read(problem)
     u, v = _pair(reading.parts(witness, {"pair", "order"}, "the witness"), pairs)
     reading.parts(proof, {"orders"}, "the proof", optional={"levels"})
@@ -106,7 +107,7 @@ def about(problem: Parts) -> str:
 
 
 class _Laws:
-    """Two laws, P and R, and the logarithms of their probabilities where P has any."""
+    """Two distributions, P and R, and the logarithms of their probabilities where P has any."""
 
     def __init__(self, p: Law, r: Law) -> None:
         self.equal = list(p) == list(r)
@@ -130,13 +131,13 @@ class _Laws:
 
 
 def _rho(laws: _Laws, orders: Sequence[float]) -> arb:
-    """Return what the divergence of every order above 1 is at most, over the order."""
+    """Return an upper bound on D_alpha / alpha over all orders above 1."""
     most = laws.divergence(math.inf)
     return _between(orders, [laws.divergence(order) for order in orders], most)
 
 
 def _between(orders: Sequence[float], divergences: Sequence[arb], most: arb) -> arb:
-    """Return what D_alpha / alpha is at most, from bounds of D at some orders and at infinity."""
+    """Return an upper bound on D_alpha / alpha from bounds on D at some orders and at infinity."""
     if not orders:
         return most
     exact = [rational(order) for order in orders]
@@ -157,8 +158,8 @@ def _rho_of_all(
 
         exp((alpha - 1) D_alpha) <= sum_y R(y) f(P(y) / R(y)) = s_0 + sum_j (s_j - s_{j-1}) h(l_j)
 
-    if no P / R is above the last level; what is right rises with h, so that the largest h of all
-    pairs bounds all of them.
+    if no P / R is above the last level. The right-hand side increases with h, so the largest h over
+    all pairs bounds all of them.
     """
     levels = [fmpq(0), *map(rational, reading.numbers(stored, "the levels"))]
     if len(levels) < 2 or not all(a < b for a, b in pairwise(levels)):
@@ -232,7 +233,7 @@ def _likelihood_ratio(pair: tuple[fmpq, fmpq]) -> Any:
 
 
 def _shift(under: fmpq, beside: fmpq) -> arb:
-    """Return Phi^-1 of one probability of a set minus that of the other; 0 where both are sure."""
+    """Return the difference of Phi^-1 of a set's two probabilities; 0 if both are 0 or both 1."""
     if under <= beside:
         return arb(0)
     if under == 1 or beside == 0:
@@ -241,7 +242,7 @@ def _shift(under: fmpq, beside: fmpq) -> arb:
 
 
 def _quantile(mass: fmpq) -> arb:
-    """Return Phi^-1 of a probability, which near 1 is known by what is missing."""
+    """Return Phi^-1 of a probability, computed near 1 from its complement."""
     if 2 * mass > 1:
         return -_quantile(1 - mass)
     return -arb(2).sqrt() * arb(2 * mass).erfcinv()
@@ -254,7 +255,7 @@ def _direct(
     proof: Parts,
     value: Callable[[Law, Law], arb | fmpq],
 ) -> tuple[float, float]:
-    """Return the ends of a maximum over pairs that needs no more than to be evaluated."""
+    """Return the bounds on a maximum over pairs that is computed by evaluating each pair."""
     u, v = _pair(reading.parts(witness, {"pair"}, "the witness"), pairs)
     reading.parts(proof, set(), "the proof")
     limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "pairs of laws")
@@ -272,7 +273,7 @@ def _direct(
 
 
 def _rounded(lower: arb, upper: arb) -> tuple[float, float]:
-    """Return the ends as floats; an exact infinity is one at both ends."""
+    """Return the bounds as floats; if the value is exactly infinite, both are."""
     low = math.inf if lower == arb.pos_inf() else max(balls.round_down(lower), 0.0)
     return low, max(balls.round_up(upper), 0.0)
 
@@ -307,7 +308,7 @@ def _pair(witness: Parts, pairs: Iterable[Pair]) -> Pair:
 
 
 def _orders(values: Any) -> list[float]:
-    """Return orders that rise from above 1."""
+    """Return orders in increasing order, all above 1."""
     orders = reading.numbers(values, "the orders")
     exact = [fmpq(1), *map(rational, orders)]
     if not all(a < b for a, b in pairwise(exact)):

@@ -5,40 +5,41 @@ with H(X) = sum_j H(X_j) >= b of I(X_i;Y).
 
 problem: {"mechanism", "entropy_floor": b, "record": i, or null for all}.
 
-witness: {"record": i, "laws": a law for each record}. Its I(X_i;Y) is the lower end once
-sum_j H(p_j) >= b holds in ball arithmetic.
+witness: {"record": i, "laws": a distribution for each record}. Its I(X_i;Y) is the lower bound,
+provided that sum_j H(p_j) >= b is shown in ball arithmetic.
 
-proof: {"contexts", "audit"}, null for what is not used; the upper end is the least that they give.
+proof: {"contexts", "audit"}, null for what is not used. The upper bound is the smaller of the two.
 
-- "contexts": for each audited record a law on its values for every context z of the others
-  (`cvxleak.model.query.Query.lines`). I(X_i;Y) is convex in the law of each other record, so that
-  without a floor all of them may be taken to be known: it is at most max_z of the capacity of
-  q(.|., z), and each capacity at most max_a D(row_a || sum_a pi_a row_a).
-- "audit": witness and proof of a record leakage at the same floor. Product priors are priors.
+- "contexts": for each audited record a distribution on its values for every context z of the others
+  (`cvxleak.model.query.Query.lines`). I(X_i;Y) is convex in the distribution of each other record.
+  Without a floor its maximum is therefore attained where all other records are known, and is at
+  most max_z of the capacity of q(.|., z). Each capacity is at most max_a D(row_a || sum_a pi_a
+  row_a).
+- "audit": witness and proof of a record leakage at the same floor, which covers product priors.
 
-Without a floor on the sum, each law may be known to be in a polytope instead:
+Instead of a floor on the sum, the problem may say that each distribution is in a polytope:
 
 problem: {"mechanism", "record", "laws"}; "laws" is one of
 
 - {"least_probability": a}: each other record has each of its values with probability a at least;
 - {"record_floor": h}: each other record is binary and has H(X_j) >= h;
-- {"vertices": [[laws, how many records in a row], ...]}: each law, that of record i too, is a
-  mixture of these.
+- {"vertices": [[distributions, how many records in a row], ...]}: each distribution, that of record
+  i too, is a mixture of these.
 
 witness: {"record": i, "weights": [[weights on the vertices, how many records in a row], ...],
 "least_probability"}.
 
-proof: {"inputs", "least_probability"}; "inputs" are, for each audited record, a packed array with
-weights on the vertices of its own law for each case. How the cases prove both ends is said at
-`cvxleak.proofs.bounds.independent`.
+proof: {"inputs", "least_probability"}. For each audited record, "inputs" is a packed array with
+weights on the vertices of its own distribution for each case. `cvxleak.proofs.bounds.independent`
+explains how the cases prove both bounds.
 
 With "gain" and "form" in the problem, as in `cvxleak.proofs.record_leakage`, both claims are about
-the gain in that form. "contexts" is then null or "corners", and "inputs" null: the most that a
-record's channel gains is found exactly (`cvxleak.proofs.bounds.independent_gains`), if the gain has
-few actions; the convexity in the law of each other record is that of the information.
+the gain in that form. "contexts" is then null or "corners", and "inputs" null: the largest gain
+from a record's channel is found exactly (`cvxleak.proofs.bounds.independent_gains`), if the gain
+has few actions. As for the information, it is convex in the distribution of each other record.
 
-"least_probability" is null but for a record floor: H(X_j) >= h is an interval [a, 1 - a], and the
-witness has an a with h(a) >= h, the proof one with h(a) <= h.
+"least_probability" is null unless there is a record floor. H(X_j) >= h says that each probability
+is in an interval [a, 1 - a]; the witness has an a with h(a) >= h, the proof one with h(a) <= h.
 """
 
 from __future__ import annotations
@@ -68,19 +69,19 @@ from cvxleak.proofs.bounds.outputs import Ball, capacity_above
 __all__ = ["SIZE_LIMIT", "about", "contexts_bound", "hulls", "prove", "prove_lower", "unit_of"]
 
 SIZE_LIMIT = 1 << 16
-"""Most datasets that a witness's output laws are added up over."""
+"""Most datasets that a witness's output distributions are added up over."""
 
 CORNERS = "corners"
-"""What a proof says where the most that contexts gain is to be found exactly."""
+"""What a proof says if the largest gain over contexts is to be found exactly."""
 
 KINDS = {"vertices", "least_probability", "record_floor"}
-"""What may be known of the laws."""
+"""What may be known of the distributions."""
 
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved lower and upper ends of the leakage to product priors, in nats."""
+    """Return proved lower and upper bounds on the leakage to product priors, in nats."""
     known = "laws" if "laws" in problem else "entropy_floor"
     keys = {"mechanism", "record", known}
     reading.parts(problem, keys, "the problem", optional={"gain", "form"})
@@ -121,7 +122,7 @@ def prove(
 
 
 def unit_of(problem: Mapping[str, Any]) -> str:
-    """Return what the ends are counted in."""
+    """Return the unit of the bounds."""
     return GainForm.read(problem).unit
 
 
@@ -147,9 +148,9 @@ def about(problem: Mapping[str, Any]) -> str:
 def hulls(
     space: RecordSpace, laws: Mapping[str, Any], least: float | None
 ) -> tuple[list[independent.Vertices], list[independent.Vertices]]:
-    """Return for each record the vertices of its law, and those where it is the one attacked.
+    """Return the vertices of each record's distribution: as another record, and as the target.
 
-    `laws` is that of a problem, `least` the least probability for a record floor.
+    `laws` is the problem's entry, `least` the least probability for a record floor.
     """
     kind, given = _known(laws)
     if kind == "vertices":
@@ -175,7 +176,7 @@ def hulls(
 
 
 def _known(laws: Any) -> tuple[str, Any]:
-    """Return what is known of the laws: its kind and its value."""
+    """Return what is known of the distributions: its kind and its value."""
     if isinstance(laws, Mapping) and len(laws) == 1:
         ((kind, known),) = laws.items()
         if kind in KINDS:
@@ -184,7 +185,7 @@ def _known(laws: Any) -> tuple[str, Any]:
 
 
 def _of_each(audited: list[int], inputs: Any) -> Iterator[tuple[int, Any]]:
-    """Return each audited record and what the proof has for it."""
+    """Yield each audited record with its entry in the proof."""
     if not isinstance(inputs, list) or len(inputs) != len(audited):
         raise CertificateError(f"the proof does not bound each of {len(audited)} records")
     return zip(audited, inputs, strict=True)
@@ -227,7 +228,7 @@ def _prove_cases(
 
 
 def _least(laws: Any, name: str, part: Mapping[str, Any], above: bool) -> float | None:
-    """Return the least probability of a record floor: above the true one for a witness."""
+    """Return the least probability of a record floor, rounded up for a witness, else down."""
     (kind, given), least = _known(laws), part["least_probability"]
     if kind != "record_floor":
         if least is not None:
@@ -272,7 +273,7 @@ def _attained(
 
 
 def gains_bound(setting: independent.IndependentRecords, record: int, told: GainForm) -> float:
-    """Return a float above what is gained about the record in every case."""
+    """Return a float above the gain about the record in every case."""
     cases, own = setting.cases(record), setting.own[record]
     actions = independent_gains.actions_of(told.gain, len(own[0]))
     laws = independent_gains.laws_of(independent_gains.corners(actions, own), own)
@@ -284,7 +285,7 @@ def gains_bound(setting: independent.IndependentRecords, record: int, told: Gain
 
 
 def corners_bound(mechanism: Mechanism, record: int, told: GainForm) -> float:
-    """Return a float above what is gained about the record where the others are known."""
+    """Return a float above the gain about the record if the others are known."""
     size = len(mechanism.space.alphabets[record])
     actions, whole = independent_gains.actions_of(told.gain, size), independent.simplex(size)
     laws = independent_gains.laws_of(independent_gains.corners(actions, whole), whole)
@@ -347,7 +348,7 @@ def prove_lower(
     rows, row_of_value = mechanism.distinct_rows
     table = row_of_value[mechanism.query.table()].ravel().tolist()
     weights: list[list[Ball]] = [[arb(0)] * len(rows) for _ in laws[record]]
-    # In product order, the last record fastest: so are the datasets of the table.
+    # In product order, the last record fastest, as in the table of the datasets.
     partial = [(arb(1), 0)]
     for j, law in enumerate(laws):
         partial = [
@@ -385,7 +386,7 @@ def contexts_bound(mechanism: Mechanism, record: int, inputs: Any) -> float:
 
 
 def _finite(ends: Array) -> float:
-    """Return the largest of some ends."""
+    """Return the largest of some bounds."""
     if not np.isfinite(ends).all():
         raise CertificateError("the gain is too large, or not proved to be positive")
     return float(ends.max())

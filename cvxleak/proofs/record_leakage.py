@@ -7,30 +7,31 @@ problem: {"mechanism", "entropy_floor": b, "size": k, "records": list of groups,
 groups of k records}, and perhaps "adversaries", a list of what is known about the prior
 (`cvxleak.model.knowledge`). One group is checked for each class of exchangeable ones.
 
-With "gain" and "form" it is about what another gain than Shannon's comes to in that form
-(`cvxleak.proofs.bounds.gains`): "posterior" sum_y s_y G(rho_y), "rise" that less G(law of A),
-"factor" their quotient. Its entries hold "cells" alone.
+With "gain" and "form" the claim is about another gain than Shannon's, in one of three forms
+(`cvxleak.proofs.bounds.gains`): "posterior" is sum_y s_y G(rho_y), "rise" is that minus
+G(distribution of A), and "factor" is their quotient. The entries of the proof then hold "cells"
+alone.
 
-witness: {"records": group, "weights": lumped prior w}. Its value I(w) is the lower end once
-F(w) = H(w) + sum w log m >= b holds in ball arithmetic. Where there is knowledge the weights are
-fractions in text, and meet it (`cvxleak.proofs.bounds.adversary_class`).
+witness: {"records": group, "weights": lumped prior w}. Its value I(w) is the lower bound, provided
+that F(w) = H(w) + sum w log m >= b is shown in ball arithmetic. If there is knowledge, the weights
+are fractions written as text, and satisfy it (`cvxleak.proofs.bounds.adversary_class`).
 
 proof: {"groups": [one entry per class]}. An entry bounds its group by the least of
 
 - log of the number of values that the group can take;
-- "choices": for every choice of one context group per value an input law pi; the capacity of the
-  chosen rows is at most max_a D(row_a || sum pi row), and the leakage at most the largest of these
-  (DALENIUS Theorem 2), whatever the floor;
-- "cells": a tree of posterior cells with multipliers (lam, mu) at each leaf, whose bounds
-  U(lam, mu) (`cvxleak.proofs.bounds.posterior_cells`) are above the leakage in the leaf for any
-  multipliers >= 0; the splits are replayed, so the leaves cover every posterior. Outputs listed
-  together in "outputs" are merged first, at the price of the largest log-ratio of the merged
-  columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y'), or at a price that a law on the outputs proves;
-- "slabs": a tree of slabs of the conditional laws with multipliers at each leaf
+- "choices": an input distribution pi for every choice of one context group per value. The capacity
+  of the chosen rows is at most max_a D(row_a || sum pi row), and the leakage is at most the largest
+  of these capacities, whatever the floor (DALENIUS Theorem 2);
+- "cells": a tree of posterior cells with multipliers (lam, mu) at each leaf. For any multipliers
+  >= 0 the bound U(lam, mu) (`cvxleak.proofs.bounds.posterior_cells`) is above the leakage in the
+  leaf. The checker repeats the splits, so the leaves cover every posterior. Outputs listed together
+  in "outputs" are merged first. Since I(A;Y) <= I(A;Y') + I(A;Y|Y'), this adds to the bound the
+  largest log-ratio of the merged columns, or an amount that a distribution on the outputs proves;
+- "slabs": a tree of slabs of the conditional distributions with multipliers at each leaf
   (`cvxleak.proofs.bounds.law_slabs`);
 - "sharing": the time-sharing bound, with a small problem for each value
   (`cvxleak.proofs.bounds.time_sharing`);
-- "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), without any tree.
+- "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), which needs no tree.
 
 An entry {"same_as": j} refers to an earlier one whose lumped problem is identical.
 """
@@ -115,13 +116,13 @@ __all__ = [
 ]
 
 BOUNDS = {"choices", "dataset", "cells", "slabs", "sharing"}
-"""What an entry of the proof may hold."""
+"""The keys that an entry of the proof may have."""
 
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved lower and upper ends of the leakage, in nats."""
+    """Return proved lower and upper bounds on the leakage, in nats."""
     return prove_groups(*read_statement(problem), witness, proof, GainForm.read(problem))
 
 
@@ -134,7 +135,7 @@ def prove_groups(
     proof: Mapping[str, Any],
     told: GainForm = LEAKAGE,
 ) -> tuple[float, float]:
-    """Return proved lower and upper ends of the leakage about the worst of some groups."""
+    """Return proved lower and upper bounds on the leakage about the worst of some groups."""
     if isinstance(mechanism.noise, ChannelSet):
         return _prove_set(mechanism, floor, groups, knowledge, witness, proof, told)
     if isinstance(mechanism.noise, RealOutput):
@@ -175,7 +176,7 @@ def _prove_set(
     proof: Mapping[str, Any],
     told: GainForm,
 ) -> tuple[float, float]:
-    """Return what every channel of a set leaks at least, and what none exceeds."""
+    """Return a bound below the leakage of every channel of a set, and one above all of them."""
     uppers: list[float] = []
     for group, entry in zip(groups, read_entries(proof, groups), strict=True):
         check_entry(entry, group, {"cells"})
@@ -206,7 +207,7 @@ def _prove_noise(
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
 ) -> tuple[float, float]:
-    """Return the ends for a real output, by those for its cells."""
+    """Return the bounds for a real output, by those for its cells."""
     bounded = isinstance(mechanism.noise, BoundedDensity)
     keys = {"channel"} if bounded else {"edges", "references", "channel"}
     reading.parts(proof, {"groups"} | keys, "the proof")
@@ -216,16 +217,16 @@ def _prove_noise(
 
 
 class Cells(NamedTuple):
-    """What stands for a real output.
+    """Stands for a real output.
 
     Attributes
     ----------
     mechanism : Mechanism
-        Audited in the place of the cell that the output is in.
+        Its output is the cell that the real output is in, up to `slack`; audited in its place.
     slack : arb
-        No leakage about the cell is further than this from that of `mechanism`.
+        The leakage through the cell differs by at most this from that of `mechanism`.
     excess : arb
-        The place within the cell tells no more than this.
+        The place within the cell reveals at most this much more.
     most : arb
         log|A|.
     """
@@ -236,7 +237,7 @@ class Cells(NamedTuple):
     most: arb
 
     def widened(self, lower: float, upper: float) -> tuple[float, float]:
-        """Return the ends for the real output, from those of `mechanism`."""
+        """Return the bounds for the real output, from those of `mechanism`."""
         above = (arb(upper) + self.slack + self.excess).min(self.most)
         return max(balls.round_down(arb(lower) - self.slack), 0.0), balls.round_up(above)
 
@@ -244,7 +245,7 @@ class Cells(NamedTuple):
 def read_cells(
     mechanism: Mechanism, groups: Sequence[tuple[int, ...]], cells: Mapping[str, Any]
 ) -> Cells:
-    """Return what stands for the real output of a mechanism."""
+    """Return what is audited in place of the real output of a mechanism."""
     query, space = mechanism.query, mechanism.space
     masses, costs = _masses_and_costs(mechanism, cells)
     rows = unpack(cells["channel"], (len(query.values), len(costs)))
@@ -256,7 +257,7 @@ def read_cells(
 
 
 def _masses_and_costs(mechanism: Mechanism, cells: Mapping[str, Any]) -> tuple[Matrix, Costs]:
-    """Return the probabilities of the cells, and for each cell what the place in it tells."""
+    """Return the probabilities of the cells, and what the place in each cell reveals."""
     output = mechanism.standard
     if isinstance(output, BoundedDensity):
         return bounded_masses(output), bounded_costs(output)
@@ -318,7 +319,7 @@ def prove_lower_of_set(
     weights: Sequence[float],
     told: GainForm = LEAKAGE,
 ) -> float:
-    """Return a float below I(w) under every channel of the set, once w is proved to be allowed."""
+    """Return a float below I(w) under every channel of the set; raise if w is not allowed."""
     of_set = mechanism.lumped_set(group)
     size = len(of_set.counts)
     w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
@@ -329,7 +330,7 @@ def prove_lower_of_set(
 def _below_all(mechanism: Mechanism, of_set: LumpedSet, w: Sequence[arb], told: GainForm) -> float:
     """Return a float below I(w), or below a gain, under every channel of a set.
 
-    Query values have rows of their own, which all values of A share.
+    Each query value has a row of its own, which all values of A share.
     """
     noise, lumped = mechanism.noise, of_set.center
     assert isinstance(noise, ChannelSet)
@@ -364,7 +365,7 @@ def _below_all(mechanism: Mechanism, of_set: LumpedSet, w: Sequence[arb], told: 
 def prove_balance(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved ends of g(b) = C_1 - C_1^b (kind ``balance``, DALENIUS Definition 10).
+    """Return proved bounds on g(b) = C_1 - C_1^b (kind ``balance``, DALENIUS Definition 10).
 
     Witness and proof hold those of C_1 under "capacity" and those of C_1^b under "leakage".
     """
@@ -378,7 +379,7 @@ def prove_balance(
 
 
 def unit_of(problem: Mapping[str, Any]) -> str:
-    """Return what the ends are counted in."""
+    """Return the unit of the bounds."""
     return GainForm.read(problem).unit
 
 
@@ -455,13 +456,13 @@ def view_of(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Kn
 
 
 def _charge_lumping(mechanism: Mechanism, group: tuple[int, ...]) -> None:
-    """Count what it takes to lump the contexts of a group of records, before it is done."""
+    """Count the steps that lumping the contexts of a group of records takes, before it is done."""
     space, query = mechanism.space, mechanism.query
     written = math.prod(mechanism.nominal.channel.shape)
     values = math.prod(space.shape[i] for i in group if i < space.records)
     why = f"the contexts of records {group!r:.40}"
     charge_entries(values * mechanism.distinct_rows[0].size, written, why)
-    # A table is gone through; of a sum, the numbers of contexts for each total, word by word.
+    # All entries of a table are read; for a sum, the numbers of contexts for each total, in words.
     words = space.size.bit_length() // 64 * len(query.values)
     counting = space.size if isinstance(query, TableQuery) else words
     charge("steps", (space.records + counting) // ENTRY, why)
@@ -487,7 +488,7 @@ def same_problem(one: Lumped, other: Lumped) -> bool:
 def prove_lower(
     lumped: Lumped, floor: float, weights: Sequence[float], told: GainForm = LEAKAGE
 ) -> float:
-    """Return a float below I(w), or below a gain, once w is proved to meet the entropy floor."""
+    """Return a float below I(w), or below a gain; raise if w is not shown to meet the floor."""
     size = len(lumped.multiplicities)
     w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
     check_doubt(w, lumped.multiplicities, floor)
@@ -497,9 +498,9 @@ def prove_lower(
 def prove_lower_within(
     restricted: Restricted, floor: float, weights: Any, told: GainForm = LEAKAGE
 ) -> float:
-    """Return a float below I(w), or below a gain, once w is proved to be in the class.
+    """Return a float below I(w), or below a gain; raise if w is not shown to be in the class.
 
-    If the channel lies in a set, under every one of the set.
+    If the channel is known to be in a set, the float is below the value under every channel in it.
     """
     exact = read_weights(weights, len(restricted.lumped.multiplicities))
     w = check_member(restricted, floor, exact)
@@ -557,7 +558,7 @@ def prove_upper(
         if kind in entry:
             bounds.append(bound(lumped, floor, entry[kind], limits))
     if "sharing" in entry:
-        # It holds for all adversaries above the floor, so for those within limits too.
+        # Valid for all adversaries above the floor, and so for those within limits.
         bounds.append(sharing_bound(lumped, floor, entry["sharing"]))
     return min(bounds)
 

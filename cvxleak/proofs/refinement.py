@@ -1,16 +1,19 @@
-"""Certificate kind ``deficiency``: what one channel lacks of what another tells (Le Cam).
+"""Certificate kind ``deficiency``: how far one channel is from revealing what another does.
 
 problem: {"channel": C, "other": D}; witness: {"processing": R}; proof: {"prior": p, "gain": g},
 with a row of g, entries from 0 to 1, for each action. The claim is about
 
     min over stochastic R of max_x TV( (C R)_x, D_x ),
 
-a probability, which is 0 if and only if C R = D for some R: then D refines C. Upper end: the
-largest total variation with the witness's R. Lower end: V_g(p, D) - V_g(p, C), the gains that the
-best action earns with each channel, because C R earns no more than C does, and from C R to D no
-gain in [0, 1] rises by more than the largest total variation (Le Cam's randomization criterion).
-Rows of C, D and R, and p, are laws as written (`cvxleak.core.numbers`). Everything is rational
-arithmetic.
+a probability (Le Cam's deficiency). It is 0 if and only if C R = D for some R; then D refines C.
+
+- Upper bound: the largest total variation with the witness's R.
+- Lower bound: V_g(p, D) - V_g(p, C), the difference of what the best action earns with each
+  channel. C R earns no more than C does, and from C R to D no gain in [0, 1] rises by more than the
+  largest total variation (Le Cam's randomization criterion).
+
+Rows of C, D and R, and p, are distributions as written (`cvxleak.core.numbers`). Everything is
+rational arithmetic.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ STEP = 1024
 
 
 def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved ends of the deficiency."""
+    """Return proved bounds on the deficiency."""
     reading.parts(problem, {"channel", "other"}, "the problem")
     reading.parts(witness, {"processing"}, "the witness")
     reading.parts(proof, {"prior", "gain"}, "the proof")
@@ -69,7 +72,7 @@ def about(problem: Parts) -> str:
 
 
 def _value(weighted: Table, rows: Table) -> fmpq:
-    """Return what the best action for each output earns in all."""
+    """Return the sum over outputs of what the best action earns."""
     earned = _product(weighted, rows)
     return sum((max(column) for column in zip(*earned, strict=True)), fmpq(0))
 
@@ -79,7 +82,7 @@ def _product(one: Table, other: Table) -> Any:
 
 
 def _charge(products: int, *tables: Table) -> None:
-    """Count the products, by how long their common denominator may be."""
+    """Count the products, weighted by the lengths of their common denominators."""
     below = 1
     for table in tables:
         for row in table:
@@ -89,7 +92,7 @@ def _charge(products: int, *tables: Table) -> None:
 
 
 def _rows(values: Any, name: str, width: int | None = None) -> Sequence[list[float]]:
-    """Return rows of equally many numbers, of which there is one at least."""
+    """Return rows of the same positive length."""
     if not isinstance(values, list) or not values:
         raise CertificateError(f"{name}: expected a list of rows")
     first = reading.numbers(values[0], name, width)

@@ -5,10 +5,10 @@ sees the class s of z, and has a budget for I(R̂,S;X), a price on it, or both.
 
 problem: {"joint": p(r,z,x), "coalitions": [{"classes", "price", "budget"}], and "distortion"
 d(r,r̂) or the number "outputs"}; witness: {"kernel"}; proof: {"coalitions": [{"multiplier",
-"reference"}], and "cells" for an information}. The law and the rows of the kernel are meant as
-written (`cvxleak.core.numbers`).
+"reference"}], and "cells" for an information}. The distribution and the rows of the kernel are
+meant as written (`cvxleak.core.numbers`).
 
-For any g(r̂,s,x) with sum_x p(x|s) e^g = 1 the mean of g is at most I(R̂;X|S): given (r̂,s), the mean
+For any g(r̂,s,x) with sum_x p(x|s) e^g = 1 the mean of g is at most I(R̂;X|S): given (r̂,s) it
 is D( p(x|r̂,s) || p(x|s) ) less the divergence from p(x|s) e^g. So for any mu >= 0 a kernel that
 meets the budgets has
 
@@ -16,8 +16,8 @@ meets the budgets has
         >= sum_{z,x} p(z,x) min_r̂ ( E[ d(R,r̂) | z, x ] + sum_c (price_c + mu_c) g_c(r̂,s,x) )
            + sum_c price_c I(S_c;X) - sum_c mu_c ( budget_c - I(S_c;X) ).
 
-The budget "least" is I(S_c;X) itself, and makes R̂ and X independent given s. There mu_c g_c may be
-any nu(r̂,s,x) with sum_x p(x|s) nu = 0: the mean of such a nu is 0.
+The budget "least" is I(S_c;X) itself; it forces R̂ and X to be independent given s. Then mu_c g_c
+may be replaced by any nu(r̂,s,x) with sum_x p(x|s) nu = 0, because the mean of such a nu is 0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["LEAST", "about", "prove_distortion", "prove_information"]
 def prove_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved ends of the least E d(R,R̂) + sum_c price_c I(R̂,S_c;X) within the budgets."""
+    """Return bounds on the least E d(R,R̂) + sum_c price_c I(R̂,S_c;X) within the budgets."""
     reading.parts(problem, {"joint", "distortion", "coalitions"}, "the problem")
     reading.parts(proof, {"coalitions"}, "the proof")
     law = ReleaseLaw(problem["joint"], problem["coalitions"])
@@ -64,16 +64,16 @@ def prove_distortion(
 def prove_information(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved ends of the largest I(R̂;R) - sum_c price_c I(R̂,S_c;X) within the budgets.
+    """Return proved bounds on the largest I(R̂;R) - sum_c price_c I(R̂,S_c;X) within the budgets.
 
-    Lower end: the witness. Upper end, for any number of outputs: the least of two.
+    Lower bound: the witness. Upper bound, for any number of outputs: the least of two.
 
-    - Let rho be the law of R given r̂. On a cell j of such laws -H(rho) <= <nu_j, rho> once that
-      holds at the cell's vertices. Outputs with rho in one cell may be merged: no coalition learns
-      more. So H(R) less the value of a distortion problem is a bound, whose outputs are the cells
-      and whose distortion is -nu_j(r).
-    - I(R̂;R) <= I(R̂,S;R) <= budget - I(S;X) + I(S;R) + I(Z;R|X,S) for each coalition with a budget,
-      and I(R̂;R) <= I(X,Z;R).
+    - Let rho be the distribution of R given r̂; divide the set of such distributions into cells.
+      On cell j, -H(rho) <= <nu_j, rho> if this is so at the cell's vertices. Outputs with rho in
+      the same cell may be merged, because no coalition then learns more. So H(R) minus the value of
+      a distortion problem, with the cells as outputs and -nu_j(r) as distortion, is a bound.
+    - I(R̂;R) <= I(R̂,S;R) <= budget - I(S;X) + I(S;R) + I(Z;R|X,S) for each coalition with a
+      budget, and I(R̂;R) <= I(X,Z;R).
     """
     reading.parts(problem, {"joint", "outputs", "coalitions"}, "the problem")
     reading.parts(proof, {"cells", "coalitions"}, "the proof")
@@ -92,7 +92,7 @@ def prove_information(
             upper = min(upper, balls.round_up(bound))
     least = balls.round_down(lower)
     if not any(watcher.price > 0 for watcher in law.watchers):
-        least = max(least, 0.0)  # as an information is, whatever rounding says
+        least = max(least, 0.0)  # an information is not negative, whatever rounding gives
     return least, upper
 
 

@@ -1,14 +1,15 @@
 """Certificate kind ``renyi-capacity``: the Rényi capacity of order alpha of a channel.
 
 problem: {"matrix": rows, "alpha": order, "inf" for infinity}; witness: {"input": p};
-proof: {"output": t}. Lower end: Sibson's information of order alpha at p,
+proof: {"output": t}. Lower bound: Sibson's information of order alpha at p,
 
     I_alpha(p, Q) = alpha / (alpha - 1) log sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha).
 
-Upper end: max_x D_alpha(Q(.|x) || t), which bounds the capacity for any law t, because
-I_alpha(p, Q) = min_t D_alpha(p Q || p x t) and a mean of rows is no farther from t than the
-farthest row (Csiszar, Generalized cutoff rates and Rényi's information measures, 1995). At order 1
-both are those of the kind ``capacity``. Rows, p and t are laws as written (`cvxleak.core.numbers`).
+Upper bound: max_x D_alpha(Q(.|x) || t), for any distribution t. It is at least the capacity,
+because I_alpha(p, Q) = min_t D_alpha(p Q || p x t), and a mean of rows is no farther from t than
+the farthest row (Csiszar, Generalized cutoff rates and Rényi's information measures, 1995). At
+order 1 both bounds are those of the kind ``capacity``. Rows, p and t are distributions as written
+(`cvxleak.core.numbers`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["about", "prove"]
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return proved lower and upper ends of the capacity, in nats."""
+    """Return proved lower and upper bounds on the capacity, in nats."""
     data = reading.parts(problem, {"matrix", "alpha"}, "the problem")
     alpha = math.inf if data["alpha"] == "inf" else reading.number(data["alpha"], "alpha")
     if alpha == 1:

@@ -1,6 +1,6 @@
-"""A check that ends: in a process of its own, which is stopped when its time is up.
+"""A check with a time limit: it runs in a process of its own, which is stopped in time.
 
-Arithmetic on large numbers and polynomials happens in compiled code that nothing else interrupts.
+Arithmetic on large numbers and polynomials runs in compiled code that nothing else interrupts.
 """
 
 from __future__ import annotations
@@ -41,6 +41,6 @@ def run_within(check: Callable[[Any], Any], certificate: Any, seconds: float) ->
         )
     except subprocess.TimeoutExpired:
         return f"the check did not finish within {seconds:g} s"
-    if done.returncode:  # the system may have stopped it, for the memory that it took
+    if done.returncode:  # the system may have stopped it because of the memory that it took
         return f"the check ended without an answer, with exit code {done.returncode}"
     return pickle.loads(done.stdout)

@@ -1,30 +1,30 @@
-"""Certificate kind ``total-disclosure``: up to which entropy floor a record can be disclosed fully.
+"""Certificate kind ``total-disclosure``: the largest entropy floor with full disclosure.
 
 The claim is about the largest b for which a prior with H(X) >= b has I(X_I;Y) = log k, for one of
-the audited groups of records I, of k values: each value has probability 1/k, and the output decides
-which it is. So each output belongs to one value at most, and value a has contexts only in the
-groups S_a whose outputs are all its own. With M_a the number of these contexts,
+the audited groups of records I, with k values: each value has probability 1/k, and the output
+determines the value. So each output belongs to at most one value, and value a has contexts only in
+the groups S_a all of whose outputs belong to it. With M_a the number of these contexts,
 
     b = max log k + (1/k) sum_a log M_a
 
-over all ways to give the outputs to values, since H(X | X_I = a) is log M_a at most. The mechanism
-is as written (`cvxleak.core.numbers`); numbers of contexts are exact.
+over all ways to assign the outputs to values, since H(X | X_I = a) is at most log M_a. The
+mechanism is as written (`cvxleak.core.numbers`); numbers of contexts are exact.
 
 problem: {"mechanism", "size": k, "records": list of groups, or null for all groups of k records}.
 
-witness: {"records": group, "values": a number for each output}, the value that it belongs to. The
-lower end is log k + (1/k) sum_a log M_a, rounded down.
+witness: {"records": group, "values": for each output the number of the value that it belongs to}.
+The lower bound is log k + (1/k) sum_a log M_a, rounded down.
 
 proof: {"groups": [{"records": group, "tree": nodes in preorder}]}. A node is an output (its place),
-with a child for each value that it may belong to, or a leaf: a list of multipliers lam_a > 0. Of
-the groups of contexts that are left at a leaf, each is spread evenly over its outputs: D_ya is what
-those of value a lay on output y. Since sum_a lam_a M_a <= sum_y max_a lam_a D_ya = U, the maximum
-over the values to which y may belong, and the geometric mean is below the arithmetic,
+with a child for each value that it may belong to, or a leaf: a list of multipliers lam_a > 0.
+At a leaf, each group of contexts that is left is spread evenly over its outputs; D_ya is what the
+groups of value a put on output y. Since sum_a lam_a M_a <= sum_y max_a lam_a D_ya = U, where the
+maximum is over the values to which y may belong, and the geometric mean is below the arithmetic,
 
     b <= log U - (1/k) sum_a log lam_a.
 
-A leaf where some value has no context left has no such prior. Everything but logarithms is rational
-arithmetic.
+A leaf where some value has no context left has no such prior. Everything except logarithms is
+rational arithmetic.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Parts = Mapping[str, Any]
 
 
 def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
-    """Return proved lower and upper ends of the floor, in nats."""
+    """Return proved lower and upper bounds on the floor, in nats."""
     reading.parts(problem, {"mechanism", "size", "records"}, "the problem")
     mechanism, _, groups, _ = read_statement({**problem, "entropy_floor": 0.0})
     if isinstance(mechanism.noise, ChannelSet | RealOutput):
@@ -90,7 +90,7 @@ def _seen_from(mechanism: Mechanism, group: tuple[int, ...]) -> Lumped:
 
 
 def _below(lumped: Lumped, values: Any) -> float:
-    """Return a float below the entropy of the evenest prior that a choice of values discloses."""
+    """Return a float below the largest entropy of a prior that a choice of values discloses."""
     k = len(lumped.values)
     if not isinstance(values, list) or len(values) != lumped.rows.shape[1]:
         raise CertificateError(f"the witness: expected {lumped.rows.shape[1]} values")
