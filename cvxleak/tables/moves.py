@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from flint import fmpq
 
 from cvxleak.core.clock import Progress
 from cvxleak.core.errors import ValidationError
+from cvxleak.tables.alike import unlike_pairs
 from cvxleak.tables.cases import (
     Case,
     Codes,
@@ -57,6 +58,8 @@ class Moves:
         self.move = move
         self.progress: Progress | None = None
         self.laws = [law for _, law in release.noise]
+        places = {id(law): place for place, law in enumerate(self.laws)}
+        self.places_of_laws = [places[id(law)] for law in self.laws]
         self.worst: dict[tuple[Noise, int], list[Change]] = {}
         self.dominating: dict[tuple[Noise, int], Change] = {}
         cells = len(self.table.cells)
@@ -213,6 +216,15 @@ class Moves:
                     found[tuple(large)] = large
         return [*found.values()]
 
+    @property
+    def kinds(self) -> list[Any]:
+        """What each cell is: whether it is a cell of the table, and the noise of its numbers."""
+        laws = self.places_of_laws
+        return [
+            (cell == self.outside, *(laws[j] for j in sorted(own)))
+            for cell, own in enumerate(self.within)
+        ]
+
     def _moved(self, source: int, target: int, counts: Sequence[int]) -> TableMove:
         labels = self.table.alphabet
         return TableMove(labels[source], labels[target], tuple(map(int, counts)))
@@ -222,7 +234,7 @@ class Moves:
         if self.release.linked:
             moves = [self.move] if self.move else permutations(range(len(self.within)), 2)
             return self._keyed([*moves], self._all_counts())
-        moves = [self.move] if self.move else combinations(range(len(self.within)), 2)
+        moves = [self.move] if self.move else unlike_pairs(self.within, self.kinds)
         shapes: dict[Any, _Shape] = {}
         for source, target in self._told(moves):
             shape = _Shape(self, source, target)
@@ -261,9 +273,9 @@ class _Shape:
     @property
     def key(self) -> Any:
         """What shapes have in common that have the same cases."""
-        laws = {id(law): place for place, law in enumerate(self.moves.laws)}
+        laws = self.moves.places_of_laws
         ends = self._outside(self.source), self._outside(self.target)
-        down, up = (tuple(laws[id(self.moves.laws[j])] for j in s) for s in (self.down, self.up))
+        down, up = (tuple(laws[j] for j in some) for some in (self.down, self.up))
         return down, up, tuple(self.groups), self.slack, ends
 
     @cached_property

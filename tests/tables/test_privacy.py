@@ -21,6 +21,9 @@ from cvxleak.tables import (
     calibrate_table,
     table_privacy,
 )
+from cvxleak.tables.alike import unlike_pairs
+from cvxleak.tables.losses import Book
+from cvxleak.tables.moves import Moves, _Shape
 
 PTABLE = Path(__file__).parents[2] / "examples" / "ptable.csv"
 LEVELS = (0.0, 0.3, 1.0, 2.5)
@@ -97,6 +100,29 @@ def test_two_variables_change_cells_and_margins():
             truth = hockey_stick(release, table.in_cells, table.in_cells + step, epsilon)
             assert privacy.profile(epsilon).lower == pytest.approx(truth, abs=1e-12)
             assert privacy.profile(epsilon).upper == pytest.approx(truth, abs=1e-12)
+
+
+def test_moves_that_are_left_out_are_like_one_that_is_kept():
+    rng = np.random.default_rng(0)
+    noises = [RandomRounding(3), RandomRounding(2), Gaussian(2), None]
+    some_left_out = 0
+    for size in [(4,), (3, 2), (3, 3), (2, 2, 2), (3, 2, 2)] * 3:
+        axes = {name: range(length) for name, length in zip("xyz", size, strict=False)}
+        labels = [*itertools.product(*axes.values())]
+        zeros = [label for label in labels if rng.random() < 0.15]
+        table = Table(axes, 50, zeros=zeros, margins=len(size) > 1, outside=rng.random() < 0.3)
+        names = [name for name, _ in TableRelease(table, RandomRounding(3)).noise]
+        drawn = np.minimum(rng.geometric(0.8, len(names)), 4) - 1
+        noise = dict(zip(names, (noises[place] for place in drawn), strict=True))
+        moves = Moves(TableRelease(table, noise), None, Book())
+        pairs = [*itertools.combinations(range(len(moves.within)), 2)]
+        kept = [*unlike_pairs(moves.within, moves.kinds)]
+        some_left_out += len(kept) < len(pairs)
+        # Shapes with the same key have the same cases.
+        assert {_Shape(moves, *pair).key for pair in kept} == {
+            _Shape(moves, *pair).key for pair in pairs
+        }
+    assert some_left_out > 4
 
 
 def test_gaussian_numbers_add_up():
