@@ -1,8 +1,8 @@
-"""What is known of an adversary beside its entropy: read strictly, as limits, and of a witness.
+"""What is known about an adversary besides its entropy: read strictly, as limits, and of a witness.
 
-Limits are what the upper end uses: floats, each on the side that lets more adversaries in. A
-witness meets the linear constraints in rational arithmetic, and entropy floor and relative-entropy
-balls in ball arithmetic.
+The upper bound uses limits: floats, rounded so that no adversary of the class is excluded. A
+witness meets the linear constraints in rational arithmetic, and the entropy floor and the
+relative-entropy balls in ball arithmetic.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ POINT = 1e-6
 """Radius up to which a witness may be the reference itself."""
 
 SHOWN = 4
-"""Most numbers of a law, and most records, that are written out in words."""
+"""Most numbers of a distribution, and most records, that are written out in words."""
 
 NUMBERS = {"values": 1, "law": 1, "prior": 1, "radius": 0, "at_least": 0, "at_most": 0}
 """Parts of knowledge that are lists of numbers (1) or numbers (0), if they are there."""
 
 
 def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
-    """Return the knowledge that a certificate's problem holds, bound to its query."""
+    """Return the knowledge in a certificate's problem, bound to its query."""
     if not isinstance(data, list) or not data:
         raise CertificateError("the adversaries' knowledge: expected a list that is not empty")
     for one in data:
@@ -74,7 +74,7 @@ def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
 
 
 def in_words(known: Mapping[str, Any]) -> str:
-    """Say what one piece of knowledge says, as `read_knowledge` has read it.
+    """Describe one piece of knowledge, as `read_knowledge` has read it.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def in_words(known: Mapping[str, Any]) -> str:
         for word, side in (("at least", low), ("at most", high))
         if side is not None
     ]
-    # A name is anybody's: on one line, and not longer than the rest.
+    # A name can be anything: it is kept on one line, and not longer than the rest.
     name = " ".join(known["name"].split())
     return f"{name:.60} " + (" and ".join(sides) if low != high else f"equal to {low:.12g}")
 
@@ -109,7 +109,7 @@ def _few(numbers: Sequence[float]) -> str:
 
 
 def limits_of(restricted: Restricted) -> Limits:
-    """Return limits that every adversary of the class meets: in floats, rounded to let more in.
+    """Return limits that every adversary of the class meets, in floats rounded outward.
 
     An equation is two limits. A ball D(p || p0) <= r is -<log p0, w> <= r + F(w), with -log p0
     rounded down.
@@ -118,15 +118,15 @@ def limits_of(restricted: Restricted) -> Limits:
     bounds: list[float] = []
     for signs, linear in (((1, -1), restricted.equations), ((1,), restricted.inequalities)):
         for one in linear:
-            # Powers of two bring all of them to the same size, and round nothing.
+            # Powers of two bring all of them to the same size without rounding.
             exponent = frexp(max(abs(c) for c in one.coefficients))[1]
             if any(ldexp(ldexp(c, -exponent), exponent) != c for c in one.coefficients):
-                exponent = 0  # but for numbers too small to be told from 0 then
+                exponent = 0  # unless some would then be too small to differ from 0
             scale = fmpq(2) ** -exponent
             known = {c: fmpq(*float(c).as_integer_ratio()) - rational(c) for c in one.coefficients}
             for sign in signs:
                 rows.append([sign * ldexp(c, -exponent) for c in one.coefficients])
-                # Weights sum to 1: floats above the coefficients add their largest excess at most.
+                # Weights sum to 1: rounding the coefficients up adds at most the largest excess.
                 excess = max(sign * rounded for rounded in known.values())
                 bounds.append(binary_above((sign * _fmpq(one.side) + excess) * scale))
     shares = [0.0] * len(bounds)
@@ -141,14 +141,14 @@ def limits_of(restricted: Restricted) -> Limits:
 
 
 def read_weights(values: Any, size: int) -> list[fmpq]:
-    """Return weights that a certificate holds as fractions."""
+    """Return weights that a certificate stores as fractions."""
     if not isinstance(values, list) or len(values) != size:
         raise CertificateError(f"the witness's weights: expected a list of {size} fractions")
     return [from_text(text, LONGEST) for text in values]
 
 
 def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) -> list[arb]:
-    """Return a witness's weights as balls, once they are proved to be those of the class."""
+    """Return a witness's weights as balls; raise if they are not shown to be in the class."""
     lumped = restricted.lumped
     if any(weight < 0 for weight in weights) or sum(weights, fmpq(0)) != 1:
         raise CertificateError("the witness's weights are not a distribution")
@@ -165,7 +165,7 @@ def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) 
         for share, log_p in zip(w, _logs(ball), strict=True):
             divergence -= share * log_p
         if ball.radius <= POINT and list(weights) == reference_weights(lumped, ball):
-            continue  # no ball of numbers shows that a divergence is zero
+            continue  # ball arithmetic cannot show that a divergence is zero
         if not divergence <= balls.number(ball.radius):
             raise CertificateError(
                 f"the witness is {float(divergence.mid())!r} from its reference, beyond the "
@@ -180,7 +180,7 @@ def check_doubt(
     floor: float | None,
     who: str = "the witness",
 ) -> arb:
-    """Return F(w) = H(w) + sum w log m of lumped weights, once it is proved to meet the floor."""
+    """Return F(w) = H(w) + sum w log m of lumped weights; raise if it may be below the floor."""
     logs = [arb(fmpz(m)).log() for m in multiplicities]
     doubt = balls.entropy(weights) + balls.dot(weights, logs)
     check_floor(doubt, floor, who)
@@ -188,7 +188,7 @@ def check_doubt(
 
 
 def check_floor(entropy: arb, floor: float | None, who: str = "the witness") -> None:
-    """Refuse an adversary whose entropy is not proved to be at least the floor."""
+    """Raise unless the adversary's entropy is proved to be at least the floor."""
     if floor is None or not entropy >= balls.number(floor):
         raise CertificateError(
             f"{who} has entropy {float(entropy.mid())!r}, below the floor {floor!r}"

@@ -2,25 +2,25 @@
 
 The fast twin of `cvxleak.proofs.bounds.posterior_cells`, where U is derived. Only operations that
 IEEE 754 defines are used (+, -, *, /, max, rounding to a whole number, powers of 2), one number at
-a time (no BLAS, no sums in an order that is left open), so every machine finds the same number.
+a time (no BLAS, no sums in an unspecified order), so every machine finds the same number.
 Rounding is to nearest, u = 2^-53. What is derived here is doubled in the code, which covers terms
 in u^2 and the rounding of the allowance itself. Nothing depends on how subnormal numbers are
-treated: what may be lost there is below 2^-1000 (S + 1 + lam), S as below, and the allowance is
-above 2^-50 of that.
+treated: the error from them is below 2^-1000 (S + 1 + lam), S as below, and the allowance is above
+2^-50 of that.
 
-**nu** is what elimination makes of V nu = mu - H(V); nothing rests on that, since delta is found
-afterwards. Let delta >= 0 be at least -H(V_j) - <V_j, nu> for every vertex j of the cells of every
-output. The entries of an exact vertex sum to 1, so nu + delta proves the inequalities of the node's
-dual. The exact entries of a row of the channel sum to 1 as well, so each c and each phi rise by
-delta, and U does.
+**nu** is an approximate solution of V nu = mu - H(V), found by elimination. No proof depends on its
+accuracy, since delta is found afterwards: let delta >= 0 be at least -H(V_j) - <V_j, nu> for every
+vertex j of the cells of every output. The entries of an exact vertex sum to 1, so nu + delta meets
+the inequalities of the node's dual. The exact entries of a row of the channel sum to 1 as well, so
+each c and each phi increase by delta, and so does U.
 
 **Vertices** are exact up to a factor 1 +- e in each entry, e <= 4 u (number of splits that made
-it). A split computes (1 - t) p + t q: 1 - t, the products and the sum are off by u each, 3 u in all
-beside what p and q are off by. Entries are >= 0, so nothing cancels. An entry below 2^-900 that is
-not 0 throughout makes the depth of its vertex infinite, and so the allowance; in a larger one a
-product that underflowed does not count. For e < 1/100, x log x moves by e (|x log x| + 1.02 x), and
-`logarithm` is off by 4 u (1 + |log x|), so -H(V_j) and <V_j, nu> are off by at most
-(e + (k + 10) u) (sum |V log V| + 1.1 sum V + sum V |nu|) together, with all sums.
+it). A split computes (1 - t) p + t q: 1 - t, the products and the sum are off by u each, 3 u in
+total, in addition to the errors of p and q. Entries are >= 0, so nothing cancels. An entry below
+2^-900 that is not 0 throughout makes the depth of its vertex infinite, and so the allowance; in a
+larger entry a product that underflowed does not matter. For e < 1/100, x log x changes by at most e
+(|x log x| + 1.02 x), and `logarithm` is off by 4 u (1 + |log x|), so -H(V_j) and <V_j, nu> are off
+by at most (e + (k + 10) u) (sum |V log V| + 1.1 sum V + sum V |nu|) together, with all sums.
 
 **U** is made of a matrix product, of log-sum-exps, and of multiples. With S the largest |nu| plus
 the largest |price| plus 1, n outputs, N groups of a value at most, k values, log m <= M:
@@ -28,15 +28,16 @@ the largest |price| plus 1, n outputs, N groups of a value at most, k values, lo
 - c is off by (n + 4) u S: numbers of the channel are off by 2 u of themselves, a product and n sums
   follow;
 - c / lam + log m is off by that / lam + 3 u (S / lam + M);
-- a log-sum-exp of N terms of size s by u (110 + 6 N + 3 s): `exponential` is off by a share of
-  100 u + 3 u |x|, the difference x from the largest term by u |x|, where e^x |x| <= 0.4; the sum is
-  at least 1, and `logarithm` off by 4 u (1 + log N);
-- so phi, at most S + lam (M + log N), by u ((n + 15) S + lam (120 + 7 N + 10 M));
-- terms of the second log-sum-exp, phi / (1 + lam), by 2 u of themselves besides, so U + lam b by
-  u ((n + 25) S + (1 + lam) (240 + 8 N + 8 k + 20 M)), where 7 log N <= N + 10 was used.
+- a log-sum-exp of N terms of size s by u (110 + 6 N + 3 s): `exponential` is off by a share of 100
+  u + 3 u |x|, the difference x from the largest term by u |x|, where e^x |x| <= 0.4; the sum is at
+  least 1, and `logarithm` off by 4 u (1 + log N);
+- so phi, which is at most S + lam (M + log N), is off by u ((n + 15) S + lam (120 + 7 N + 10 M));
+- terms of the second log-sum-exp, phi / (1 + lam), are off by 2 u of themselves in addition, and so
+  U + lam b by u ((n + 25) S + (1 + lam) (240 + 8 N + 8 k + 20 M)), where 7 log N <= N + 10 was
+  used.
 
-What overflows ends as an allowance or a value that is not finite: log-sum-exps of anything but
-finite numbers are not numbers.
+An overflow leads to an allowance or a value that is not finite, because log-sum-exps are NaN unless
+all of their terms are finite.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def exponential(x: Array) -> Array:
 
     x = n log 2 + r with |r| < 0.35: log 2 is off by 0.3 u of itself, its product with n by u and
     the difference by 0.35 u, so r by 1.3 u |x| + 0.9 u. Fourteen terms of the series leave out
-    1e-18. A step of Horner's rule, 1 + s r / i with s < 1.42, is off by 2.5 u and by 0.35 of what s
-    was off by: 4 u in all, 6 u of the result. The power of 2 is exact, as the result is normal.
+    1e-18. A step of Horner's rule, 1 + s r / i with s < 1.42, adds an error of 2.5 u to 0.35 times
+    the error of s: 4 u in total, 6 u relative to the result. The power of 2 is exact, as the result
+    is normal.
 
     Examples
     --------
@@ -86,15 +88,15 @@ def leaf_bounds(
     places: NDArray[np.intp],
     multipliers: Array,
 ) -> tuple[Array, Array]:
-    """Return floats above U + lam b for each leaf, and how much of that is an allowance.
+    """Return floats above U + lam b for each leaf, and how much of each is an allowance.
 
-    Where the allowance is not finite nothing is proved.
+    If the allowance is not finite, nothing is proved.
 
     Parameters
     ----------
     columns, logs, charges : lists of arrays of shapes (N_a, |Y|), (N_a,) and (N_a,)
         For each value the rows, log m and a price. Each is off by at most 2 u of itself, or by
-        2^-100 in all (prices are sums in which small numbers may be left of larger ones).
+        2^-100 absolutely (prices are sums in which large terms may cancel).
     vertices, depths : arrays of shapes (C, k, k) and (C, k)
         Cells, and by how many splits each vertex was made.
     places : array of int, shape (L, |Y|)

@@ -1,14 +1,14 @@
-"""What a mixture of audited channels leaks, by convexity.
+"""An upper bound on the leakage of a mixture of audited channels, by convexity.
 
 Leakage is a supremum of convex functions of the channel, and zero if the output ignores the data.
-So if a channel P is at least s_1 Q_1 + ... + s_k Q_k, entry by entry, what is left over,
-R = P - sum_i s_i Q_i, has an output law in common to all rows of mass t = sum_y min_r R(r, y), and
+Let a channel P be at least s_1 Q_1 + ... + s_k Q_k, entry by entry. The rest, R = P - sum_i s_i
+Q_i, contains a constant output of mass t = sum_y min_r R(r, y), which is the same for all rows. So
 
     L(P) <= sum_i s_i L(Q_i) + (1 - sum_i s_i - t) log|A|,
 
-with A the secret: P is the mixture of the Q_i, a constant output and one more channel, of which no
-more is said than that it leaks at most H(A) <= log|A|. With rational numbers there is no rounding
-in this; the last term, of what rounding made of P, is next to nothing.
+with A the secret: P is a mixture of the Q_i, a constant output and one more channel, which leaks at
+most H(A) <= log|A|. All numbers are rational, so there is no rounding here. The last term comes
+from the rounding of P itself, and is tiny.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["mixture_above"]
 def mixture_above(
     channel: Channel, parts: Sequence[tuple[float, Channel, float]], values: int
 ) -> float:
-    """Return a float above what a channel leaks about a secret of at most `values` values.
+    """Return a float above the leakage of a channel about a secret of at most `values` values.
 
     Parameters
     ----------
     channel : Channel
         P.
     parts : sequence of (s_i, Q_i, u_i)
-        u_i is at least what Q_i leaks.
+        u_i is at least the leakage of Q_i.
     values : int
         |A|.
 

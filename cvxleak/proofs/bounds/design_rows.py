@@ -1,25 +1,25 @@
-"""Which datasets may share a row of a designed channel, and the laws on such rows, exactly.
+"""Which datasets may share a row of a designed channel, and exact distributions on such rows.
 
-A design looks for a channel q(y|x) on the datasets. Three things decide what is best: the expected
-distortion under the sources, the leakage, and the set of adversaries H(X) >= b. Let g permute the
-records and relabel their values, so that x -> gx permutes the datasets. The adversaries are
-permuted among each other, and I(X_i;Y) of one is I(X_g(i);Y) of its image, so the largest leakage
-L is the same for q and for q(.|gx). If the sources and d(f(.), y) are invariant under g, so is the
-distortion. L is a supremum of functions I(X_i;Y) that are convex in q, hence convex: the average of
-q(.|gx) over a group of such g leaks no more than q, costs the same, and is constant on the group's
-orbits. So one row per orbit is enough (LEAKAGE has one row per query value).
+A design looks for a channel q(y|x) on the datasets. Three things determine the optimum: the
+expected distortion under the sources, the leakage, and the set of adversaries H(X) >= b. Let g
+permute the records and relabel their values, so that x -> gx permutes the datasets. This permutes
+the adversaries among themselves, and I(X_i;Y) of one is I(X_g(i);Y) of its image, so the largest
+leakage L is the same for q and for q(.|gx). If the sources and d(f(.), y) are invariant under g, so
+is the distortion. L is a supremum of functions I(X_i;Y) that are convex in q, hence convex: the
+average of q(.|gx) over a group of such g leaks no more than q, costs the same, and is constant on
+the group's orbits. So one row per orbit is enough (the paper LEAKAGE has one row per query value).
 
-For the leakage about the whole dataset, I(X;Y), every permutation of the datasets will do that
-keeps the sources and d(f(.), y): its orbits are the classes of datasets that these do not tell
-apart.
+For the leakage about the whole dataset, I(X;Y), g may be any permutation of the datasets that
+leaves the sources and d(f(.), y) unchanged. The orbits are then the classes of datasets on which
+all of these agree.
 
-A `Rows` is a query g whose values name the rows, together with the reason why rows may be shared:
+A `Rows` is a query g whose values name the rows, with the reason why datasets may share a row:
 
-- "query": the user wants a channel that sees f(x) only; a restriction of the problem;
-- "types": for each class of records that f lets be exchanged, how often each value occurs; for laws
-  that depend on f(x) only;
+- "query": the user asks for a channel that sees f(x) only, which restricts the problem;
+- "types": g says how often each value occurs in each class of records that can be exchanged without
+  changing f; for distributions that depend on f(x) only;
 - "orbits": generators of the group are listed, and g's fibers are its orbits;
-- "classes": for I(X;Y).
+- "classes": the classes above, for I(X;Y).
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ from cvxleak.model.joint import joint_query
 __all__ = ["Cell", "Generator", "Law", "Rows", "image", "orbits", "types_query"]
 
 Generator = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
-"""(permutation, relabelings): record permutation[i] of gx has value relabelings[i][a] if x_i has
-value number a."""
+"""(permutation, relabelings).
+
+Record permutation[i] of gx has value relabelings[i][a] if x_i has value number a.
+"""
 
 Cell = tuple[int, int, int]
 """(a, r, m): m datasets have the secret's value number a and row r."""
@@ -57,7 +59,7 @@ FORMS = ("query", "types", "orbits", "classes")
 
 @dataclass(frozen=True)
 class Law:
-    """A law on the datasets: even on all of them, inside each fiber of f, or stated one by one.
+    """A distribution on the datasets: uniform on all, or inside each fiber of f, or stated in full.
 
     Attributes
     ----------
@@ -71,12 +73,12 @@ class Law:
     weights: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain lists."""
+        """Return the distribution as plain lists."""
         return {"on": self.on, "weights": list(self.weights)}
 
     @classmethod
     def from_dict(cls, data: Any, query: Query) -> Law:
-        """Return the law that `to_dict` wrote, checked against the query."""
+        """Return the distribution that `to_dict` wrote, checked against the query."""
         reading.parts(data, {"on", "weights"}, "a distribution")
         sizes = {"uniform": 0, "values": len(query.values), "datasets": query.space.size}
         if not isinstance(data["on"], str) or data["on"] not in sizes:
@@ -88,14 +90,14 @@ class Law:
 
     @property
     def levels(self) -> NDArray[np.intp]:
-        """Which weights are the same number as written: equal numbers for these only."""
+        """A number for each weight, the same only for weights that are equal as written."""
         known: dict[float, int] = {}
         found = [known.setdefault(weight, len(known)) for weight in self.weights]
         return np.array(found, dtype=np.intp)
 
     @cached_property
     def shares(self) -> list[fmpq]:
-        """The law that the weights are."""
+        """The distribution that the weights are."""
         return normalized_rows([self.weights])[0]
 
 
@@ -121,7 +123,7 @@ class Rows:
     generators: tuple[Generator, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a certificate stores; g only where it does not follow from f."""
+        """Return what a certificate stores; g is included only if it does not follow from f."""
         stored: dict[str, Any] = {"form": self.form}
         if self.form in ("orbits", "classes"):
             stored["query"] = self.query.to_dict()
@@ -130,7 +132,7 @@ class Rows:
 
     @classmethod
     def from_dict(cls, data: Any, statistic: Query, laws: Sequence[Law], total: bool) -> Rows:
-        """Return the rows that `to_dict` wrote, proved to be no loss for these laws.
+        """Return the rows that `to_dict` wrote, with a proof that nothing is lost by them.
 
         Raises
         ------
@@ -224,7 +226,7 @@ class Rows:
         return [found[a, r] for a, r, _ in cells]
 
     def check_constant(self, law: Law) -> None:
-        """Make sure that a law gives all datasets of a row the same weight."""
+        """Raise unless a distribution gives all datasets of a row the same weight."""
         if law.on == "datasets":
             rows, levels = self.query.table().ravel(), law.levels
             first = np.unique(rows, return_index=True)[1]
@@ -235,9 +237,9 @@ class Rows:
 
 
 def types_query(query: Query) -> Query:
-    """Return how often each value occurs among the records of each class that f lets be exchanged.
+    """Return the query that counts each value in each class of records exchangeable under f.
 
-    It is f itself if f tells all of these apart.
+    It is f itself if f distinguishes all of these counts.
 
     Examples
     --------
@@ -291,7 +293,7 @@ def image(space: RecordSpace, generator: Generator) -> NDArray[np.intp]:
 
 
 def orbits(space: RecordSpace, generators: Sequence[Generator]) -> NDArray[np.intp]:
-    """Return the number of each dataset's orbit under the group that the generators make.
+    """Return the number of each dataset's orbit under the group that the generators generate.
 
     Examples
     --------

@@ -1,18 +1,19 @@
-"""Gains in balls: their values, their tangents, and what the forms make of them.
+"""Gains in ball arithmetic: their values, their tangents, and the forms of a gain.
 
 A gain G is convex and homogeneous (`cvxleak.model.Gain`). Proofs rest on three facts:
 
-- in a cell with vertices V_j, nu with <nu, V_j> >= G(V_j) for all j is above G everywhere;
+- in a cell with vertices V_j, if <nu, V_j> >= G(V_j) for all j, then <nu, .> is above G everywhere;
 - a tangent r of G has <r, s> <= G(s) for every measure s >= 0, so for any theta >= 0 with sum 1,
   -t G(pi) <= -t sum_w theta_w <r_w, pi>;
-- sum_y s_y G(rho_y) <= t G(pi) + U makes the factor at most t + U / min G where U > 0, and min G is
+- if sum_y s_y G(rho_y) <= t G(pi) + U with U > 0, the factor is at most t + U / min G, and min G is
   at least min_a sum_w theta_w r_{w,a}, for any such theta.
 
-Tangents are the actions of a gain that has few of them. Others are evaluated in balls at stored
-points: a formula that holds at every point needs no proof that the point is a good one.
+If a gain has few actions, they are its tangents. Other gains have tangents at stored points,
+evaluated in balls; the formula is valid at every point, so nothing has to be proved about the
+points.
 
-The values and tangents of a gain of the user's own (`OwnGain`) are taken on the user's word, to
-`OWN_ACCURACY`. No certificate names such a gain, so that no check of a file ever asks one.
+The values and tangents of a user-defined gain (`OwnGain`) are trusted, up to `OWN_ACCURACY`. No
+certificate names such a gain, so the check of a file never evaluates one.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ from cvxleak.proofs.bounds.outputs import Ball, Matrix
 __all__ = ["FEW_ACTIONS", "LEAKAGE", "OWN_ACCURACY", "GainForm", "Tangents", "height", "tangent"]
 
 FEW_ACTIONS = 64
-"""Most actions that are tangents all at once."""
+"""Most actions for which all of them are used as tangents."""
 
 OWN_ACCURACY = 1e-12
-"""To what part of itself, or of the mass of its measure, a gain of the user's own is computed."""
+"""Relative accuracy of a user-defined gain, and accuracy relative to the mass of its measure."""
 
 
 @dataclass(frozen=True)
 class GainForm:
-    """A gain, and the form in which a channel's effect on it is told."""
+    """A gain, and the form in which a channel's effect on it is measured."""
 
     gain: Gain
     form: Form
@@ -63,7 +64,7 @@ class GainForm:
 
     @property
     def name(self) -> str:
-        """What it is called in tables and messages."""
+        """Its name in tables and messages."""
         return {
             "posterior": f"{self.gain.name} after seeing the output",
             "rise": f"increase in the {self.gain.name}",
@@ -72,16 +73,16 @@ class GainForm:
 
     @property
     def unit(self) -> str:
-        """What it is counted in."""
+        """Its unit."""
         return "times" if self.form == "factor" else self.gain.unit
 
     @property
     def floor(self) -> float:
-        """What it is at least, because seeing never harms: 0 of a rise, 1 of a factor."""
+        """Its least possible value, because information never harms: 0 of a rise, 1 of a factor."""
         return {"posterior": -np.inf, "rise": 0.0, "factor": 1.0}[self.form]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a certificate says of it: nothing, if it is I(A;Y)."""
+        """Return the entries of a certificate: none, if it is I(A;Y)."""
         return {} if self.is_leakage else {"gain": self.gain.to_dict(), "form": self.form}
 
     @classmethod
@@ -100,7 +101,7 @@ class GainForm:
         return found
 
     def checked(self, k: int) -> GainForm:
-        """Return it, once it is one about k values."""
+        """Return it; raise if it is not defined for k values."""
         try:
             self.gain.fits(k)
         except ValidationError as error:
@@ -108,12 +109,12 @@ class GainForm:
         return self
 
     def value(self, joint: Matrix) -> Ball:
-        """Return a ball that holds its value for a joint law of shape (values, outputs)."""
+        """Return a ball around its value for a joint distribution, shape (values, outputs)."""
         posterior = balls.total(height(self.gain, column) for column in zip(*joint, strict=True))
         return self.of_posterior(posterior, [balls.total(row) for row in joint])
 
     def of_posterior(self, posterior: Ball, prior: Sequence[Ball]) -> Ball:
-        """Return its value for a posterior gain and the law of A."""
+        """Return its value for a posterior gain and the distribution of A."""
         if self.form == "posterior":
             return posterior
         before = height(self.gain, prior)
@@ -127,19 +128,22 @@ class GainForm:
         return [[balls.number(x) for x in row] for row in rows.tolist()]
 
     def usual(self, k: int) -> Matrix:
-        """Return the actions, or else a tangent at the uniform law; of guesses the mean of all."""
+        """Return the actions, or else a tangent at the uniform distribution.
+
+        For guesses it is the mean over all orders of the values.
+        """
         if few := self.actions(k):
             return few
         uniform = [arb(1) / k] * k
         if isinstance(self.gain, Guess | GuessInTries | Arimoto):
-            # The mean over all orders of the values is a tangent, too, since G ignores their order.
+            # That mean is a tangent, too, since G ignores the order of the values.
             return [[height(self.gain, uniform)] * k]
         return [tangent(self.gain, uniform)]
 
     def least(self, k: int, weights: Any) -> Ball:
-        """Return a number > 0 that G never falls below, by a mixture of its usual tangents.
+        """Return a number > 0 below G, from a mixture of its usual tangents.
 
-        Of a gain of the user's own the points of the tangents follow the weights.
+        For a user-defined gain the points of the tangents follow the weights.
         """
         rows, named = self.checked(k).usual(k), "the weights of the least gain"
         if isinstance(self.gain, OwnGain) and self.actions(k) is None:
@@ -154,7 +158,7 @@ class GainForm:
         return least
 
     def ceiling(self, k: int) -> Ball:
-        """Return a ball that it never exceeds, whatever adversary and channel are."""
+        """Return a ball above it, for every adversary and channel."""
         if self.is_leakage:
             return arb(k).log()
         corners = [[arb(int(a == b)) for b in range(k)] for a in range(k)]
@@ -174,10 +178,10 @@ LEAKAGE = GainForm(Shannon(), "rise")
 
 
 class Tangents:
-    """What a leaf takes off for the gain of the prior: a mixture of tangents.
+    """What a leaf subtracts for the gain of the prior: a mixture of tangents.
 
-    A leaf ends in the weights of the mixture, one for each action; or, with `tangents` in the
-    header, of so many tangents, and the points where they touch the gain.
+    A leaf stores the weights of the mixture, one for each action. If the header has a number
+    `tangents`, it stores that many weights and the points where the tangents touch the gain.
     """
 
     def __init__(self, told: GainForm, header: Mapping[str, Any], k: int) -> None:
@@ -192,7 +196,7 @@ class Tangents:
         self.width = self._number * (1 if self._rows is not None else 1 + k)
 
     def mixed(self, stored: Sequence[float]) -> list[Ball]:
-        """Return the mixture that a leaf has stored; 0 if nothing is taken off."""
+        """Return the mixture that a leaf has stored; 0 if nothing is subtracted."""
         if not self._number:
             return [arb(0)] * self._k
         weights, points = balls.normalized(stored[: self._number]), stored[self._number :]
@@ -209,14 +213,14 @@ def _mixture(weights: Sequence[Ball], rows: Matrix) -> list[Ball]:
 
 
 def height(gain: Gain, measure: Sequence[Ball]) -> Ball:
-    """Return a ball that holds G of a measure >= 0, extended by G(c r) = c G(r)."""
+    """Return a ball around G of a measure >= 0, extended by G(c r) = c G(r)."""
     match gain:
         case Shannon():
             return balls.total(map(balls.x_log_x, measure)) - balls.x_log_x(balls.total(measure))
         case Guess():
             return balls.largest(measure)
         case GuessInTries():
-            # Monotone in each entry, so the ends of the balls enclose it.
+            # Monotone in each entry, so the endpoints of the balls enclose it.
             tries = min(gain.tries, len(measure))
             ends = [sorted(map(end, measure)) for end in (arb.lower, arb.upper)]
             low, high = (balls.total(own[len(own) - tries :]) for own in ends)
@@ -236,7 +240,7 @@ def height(gain: Gain, measure: Sequence[Ball]) -> Ball:
 
 
 def tangent(gain: Gain, law: Sequence[Ball]) -> list[Ball]:
-    """Return r with <r, s> <= G(s) for every measure s >= 0, and nearly equal at the law."""
+    """Return r with <r, s> <= G(s) for every measure s >= 0, nearly equal at s = `law`."""
     match gain:
         case Shannon():
             if not all(x > 0 for x in law):
@@ -257,7 +261,7 @@ def tangent(gain: Gain, law: Sequence[Ball]) -> list[Ball]:
         case Arimoto():
             if gain.alpha == np.inf:
                 return tangent(Guess(), law)
-            # Of any norm 1 in the dual norm, by Hoelder's inequality.
+            # By Hoelder's inequality, for any vector with dual norm 1.
             order = balls.number(gain.alpha)
             powers = [_power(x, order - 1) for x in law]
             size = _norm(gain.alpha, law)

@@ -1,26 +1,27 @@
-"""What an output says of one record when all records are independent: both ends, in floats.
+"""The leakage about one record when all records are independent: both bounds, in floats.
 
-The law of record j is in the hull P_j of given laws, its vertices. P(Y | X_i = a) is linear in each
-other record's law, and I(X_i;Y) at a fixed law of record i is convex in that channel, and so is its
-maximum over P_i. So the maximum over all the others' laws is attained at vertices, jointly: a case
-is the number of records at each vertex, among those that add the same to the query's total.
+The distribution of record j is in the hull P_j of given distributions, its vertices. P(Y | X_i = a)
+is linear in each other record's distribution. I(X_i;Y) at a fixed distribution of record i is
+convex in that channel, and so is its maximum over P_i. So the maximum over all the others'
+distributions is attained at vertices, jointly. A *case* says how many of the records that add the
+same to the query's total are at each vertex.
 
-Floats here are sub-measures of the truth. Nothing but products and sums of numbers >= 0 is
-computed, so a result of m roundings in a row is at most (1 + u)^m times what it stands for,
-u = 2^-53, and what is dropped (the far tails of a sum of many records) makes it smaller. So
-c R <= W, entry by entry, for the computed rows R, the true channel W and c = 1 - m u. Let somebody
-be told whether the output is drawn from c R or from the rest, of mass at most
-eps = 1 - c min_a R_a(Y). Then, with D(.||.) for measures and any s >= 0 on the outputs,
+Floats here are sub-measures of the true values. Only products and sums of numbers >= 0 are
+computed, so a result of m roundings in a row is at most (1 + u)^m times its true value, u = 2^-53,
+and what is dropped (the far tails of a sum of many records) makes it smaller. So c R <= W, entry by
+entry, for the computed rows R, the true channel W and c = 1 - m u. Suppose that an additional bit
+says whether the output is drawn from c R or from the rest, of mass at most eps = 1 - c min_a
+R_a(Y). Then, with D(.||.) for measures and any s >= 0 on the outputs,
 
     I(X_i;Y) <= max_v sum_a v_a D(c R_a || c s) + c (s(Y) - min_a R_a(Y)) + eps log k,
 
-the maximum over the vertices v of P_i: the first part is I(p, c R) <= sum_a p_a D(c R_a || c s) -
-D(c p R || c s), linear in p but for the last term, which is at least c (p R)(Y) - c s(Y); the rest
-says at most log k. And since who is told this learns at most h(eps) by it,
+the maximum over the vertices v of P_i. The first part is I(p, c R) <= sum_a p_a D(c R_a || c s) -
+D(c p R || c s). It is linear in p except for the last term, which is at least c (p R)(Y) - c s(Y).
+The rest reveals at most log k. Since the bit itself reveals at most h(eps),
 
     I(X_i;Y) >= I(p, c R) - h(eps),
 
-where h(eps) <= eps (1 - log eps), which rises up to eps = 1.
+where h(eps) <= eps (1 - log eps), which increases up to eps = 1.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ LEAST_ENTRY = 2.0**-400
 """Entries of a channel below this are dropped: their products with others do not underflow."""
 
 LAW_ROUNDINGS = 6
-"""Roundings by which x / sum(x) is off from the law that the numbers x, as written, are."""
+"""Roundings in x / sum(x), compared with the distribution that the numbers x stand for."""
 
 LEAST_OUTPUT = 2.0**-1000
-"""Smaller masses of an output count as none."""
+"""Smaller masses of an output count as 0."""
 
 TOTALS_LIMIT = 1 << 22
 """Most totals, counted from 0 to the largest."""
@@ -83,12 +84,12 @@ Vertices = tuple[tuple[float, ...], ...]
 
 
 def simplex(size: int) -> Vertices:
-    """Return the vertices of all laws on `size` values."""
+    """Return the vertices of all distributions on `size` values."""
     return tuple(tuple(float(a == b) for b in range(size)) for a in range(size))
 
 
 def box(size: int, least: float) -> Vertices:
-    """Return the vertices of the laws that give each value a probability of at least `least`."""
+    """Return the vertices of the distributions with at least the probability `least` everywhere."""
     low = fraction(least)
     high = float(1 - (size - 1) * low)
     if size * low == 1:
@@ -97,14 +98,14 @@ def box(size: int, least: float) -> Vertices:
 
 
 def floats(rows: Sequence[Sequence[float]] | Array) -> Array:
-    """Return laws as floats, each off by at most `LAW_ROUNDINGS` roundings."""
+    """Return distributions as floats, each off by at most `LAW_ROUNDINGS` roundings."""
     found = np.array([[float(x) for x in row] for row in rows], dtype=float)
     sums = np.array([math.fsum(row) for row in found])
     return found / sums[:, None]
 
 
 class Law(NamedTuple):
-    """The law of a total: weights from the total `start` on, and roundings that they took."""
+    """The distribution of a total: weights from the total `start` on, and their roundings."""
 
     start: int
     weights: Array
@@ -119,22 +120,22 @@ class Rows(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Records that may be swapped: what they add to the total, and their hull's vertices."""
+    """Exchangeable records: what they add to the total, and their hull's vertices."""
 
     codes: tuple[int, ...]
     vertices: Vertices
 
 
 class IndependentRecords:
-    """A mechanism, and for each record the vertices of the hull that its law is in.
+    """A mechanism, and for each record the vertices of the hull that its distribution is in.
 
     Parameters
     ----------
     mechanism : Mechanism
     hulls : sequence of vertices
-        Of each record's law.
+        The vertices of each record's hull.
     own : sequence of vertices, optional
-        Of each record's law where it is the one that is attacked; `hulls` if left out.
+        The vertices of each record's hull if it is the one attacked; `hulls` if left out.
 
     Raises
     ------
@@ -156,7 +157,7 @@ class IndependentRecords:
         return np.where(rows < LEAST_ENTRY, 0.0, rows)
 
     def attacked(self, record: int | None) -> list[int]:
-        """Return the records that are attacked, one of those that may be swapped."""
+        """Return the records that are attacked, one of each class of exchangeable ones."""
         if record is not None:
             return [record]
         first: dict[tuple[Kind, Vertices], int] = {}
@@ -183,7 +184,7 @@ class IndependentRecords:
         Raises
         ------
         ValidationError
-            More than are gone through.
+            There are too many.
         """
         found = math.prod(
             math.comb(len(members) + len(kind.vertices) - 1, len(members))
@@ -208,7 +209,7 @@ class IndependentRecords:
             yield self._rows(record, block)
 
     def at(self, record: int, laws: Sequence[tuple[float, ...]], roundings: int) -> Rows:
-        """Return the rows of record i as one case, the others' laws known to `roundings`."""
+        """Return the rows of record i as one case; `roundings` are those of the others' laws."""
         together: dict[tuple[tuple[int, ...], tuple[float, ...]], int] = {}
         for j, (codes, law) in enumerate(zip(self.codes, laws, strict=True)):
             if j != record:
@@ -226,7 +227,7 @@ class IndependentRecords:
             row[law.start - low : law.start - low + len(law.weights)] = law.weights
         products = table.size * len(self.codes[record]) * self._matrix.shape[1]
         charge("steps", products >> 12, "the rows of independent records")
-        # A total that cannot occur has the weight 0 and some row or other.
+        # A total that cannot occur has weight 0 and an arbitrary row.
         rows = np.stack(
             [table @ self._matrix[self._places[low + c :][:width]] for c in self.codes[record]],
             axis=1,
@@ -241,10 +242,10 @@ def choices(others: dict[Kind, list[int]]) -> Iterator[tuple[tuple[int, ...], ..
 
 
 def upper_ends(found: Rows, weights: Array, own: Array) -> Array:
-    """Return for each case a float above what record i leaks, its law anywhere in its hull.
+    """Return for each case a float above the leakage of record i, over all its distributions.
 
-    `weights`, shape (cases, vertices), say which mixture of the vertices `own` the output law s is
-    made from; any will do.
+    `weights`, shape (cases, vertices), are those of the mixture of the vertices `own` that makes
+    the output distribution s; any are valid.
     """
     rows, (_, values, outputs) = found.rows, found.rows.shape
     u = UNIT_ROUNDOFF
@@ -254,7 +255,7 @@ def upper_ends(found: Rows, weights: Array, own: Array) -> Array:
     least = sums.min(axis=1) * (1 - (outputs + 2) * u)
     most = s.sum(axis=1) * (1 + (outputs + 2) * u)
     rest = np.maximum(1 - found.share * least, 0.0) + 4 * u
-    with np.errstate(invalid="ignore"):  # no chance of an output that s misses
+    with np.errstate(invalid="ignore"):  # outputs that s excludes have no probability
         terms = np.where(own[None] > 0, own[None] * (divergence + error)[:, None, :], 0.0)
     ends = terms.sum(axis=2) + (LAW_ROUNDINGS + values + 4) * u * np.abs(terms).sum(axis=2)
     # log k < k.
@@ -263,7 +264,7 @@ def upper_ends(found: Rows, weights: Array, own: Array) -> Array:
 
 
 def attained(found: Rows, law: Array, roundings: int) -> float:
-    """Return a float below what record i leaks in one case, under a law known to `roundings`."""
+    """Return a float below the leakage of record i in one case, for a law with `roundings`."""
     rows, (_, values, outputs) = found.rows, found.rows.shape
     u = UNIT_ROUNDOFF
     t = np.einsum("a,cay->cy", law, rows)
@@ -271,7 +272,7 @@ def attained(found: Rows, law: Array, roundings: int) -> float:
     sums = rows.sum(axis=2)
     rest = max(1 - found.share * float(sums.min()) * (1 - (outputs + 2) * u), 0.0) + 4 * u
     off = (roundings + values + 2) * u
-    with np.errstate(invalid="ignore"):  # no chance of an output that t misses
+    with np.errstate(invalid="ignore"):  # outputs that t excludes have no probability
         terms = np.where(law > 0, law * (divergence - error - 1.1 * off * sums)[0], 0.0)
         information = float(terms.sum() - 1.1 * off * np.abs(terms).sum())
     doubt = rest * (1 - float(logarithm(np.array([rest]))[0])) * (1 + 1e-12)  # >= h(rest)
@@ -279,7 +280,7 @@ def attained(found: Rows, law: Array, roundings: int) -> float:
 
 
 def divergences(rows: Array, s: Array) -> tuple[Array, Array]:
-    """Return sum_y R log(R / s) for rows, shape (cases, values, outputs), and how far it is off."""
+    """Return sum_y R log(R / s) for rows, shape (cases, values, outputs), and its error."""
     cases, values, outputs = rows.shape
     own, sizes = (x.reshape(cases, values) for x in x_log_x_sums(rows.reshape(-1, outputs)))
     positive = s > LEAST_OUTPUT
@@ -295,7 +296,7 @@ def divergences(rows: Array, s: Array) -> tuple[Array, Array]:
 def _totals(query: Query) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
     """Return what each record adds to a total for each of its values, and the totals' values.
 
-    Several sums are the digits of one number; a table has a total for each dataset.
+    Several sums are coded as the digits of one number; a table has one total for each dataset.
     """
     if not isinstance(query, AdditiveQuery):
         shape = query.space.shape
@@ -356,7 +357,7 @@ def _trimmed(start: int, weights: Array, roundings: int) -> Law:
 
 
 def _times(one: Law, other: Law) -> Law:
-    """Return the law of the sum of two independent totals."""
+    """Return the distribution of the sum of two independent totals."""
     if len(one.weights) < len(other.weights):
         one, other = other, one
     long, short_one = one.weights, other.weights
@@ -373,7 +374,7 @@ def _times(one: Law, other: Law) -> Law:
 
 
 def _power(law: Law, power: int) -> Law:
-    """Return the law of the sum of so many independent totals."""
+    """Return the distribution of the sum of `power` independent totals."""
     result = Law(0, np.ones(1), 0)
     for digit in f"{power:b}":
         result = _times(result, result)
@@ -392,7 +393,7 @@ def _spread(law: Law, groups: Sequence[tuple[int, Sequence[Law]]]) -> Iterator[L
 
 
 def _mixed(law: Law, number: int, vertices: Sequence[Law]) -> Iterator[Law]:
-    """Yield the law times that of `number` records, in the order of `_compositions`."""
+    """Yield the distribution convolved with that of `number` records, as in `_compositions`."""
     first, *rest = vertices
     if len(rest) == 1:
         yield from _halved(law, number, first, rest[0], {})
@@ -406,10 +407,10 @@ def _mixed(law: Law, number: int, vertices: Sequence[Law]) -> Iterator[Law]:
 def _halved(
     law: Law, number: int, first: Law, last: Law, powers: dict[tuple[bool, int], Law]
 ) -> Iterator[Law]:
-    """Yield law first^j last^(number - j) for j = 0, ..., number.
+    """Yield `law` convolved with first^j last^(number - j) for j = 0, ..., number.
 
-    What all of one half have in common is multiplied once: as many products as there are cases, but
-    most with short factors.
+    The factors that all of one half have in common are multiplied once. There are as many products
+    as cases, but most with short factors.
     """
 
     def power(of_first: bool, exponent: int) -> Law:

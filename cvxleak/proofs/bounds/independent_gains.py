@@ -1,25 +1,27 @@
-"""What an output adds to a gain when all records are independent: both ends, in floats.
+"""The gain from an output when all records are independent: both bounds, in floats.
 
 For a gain G = max_w g_w and rows W of record i's channel, the posterior gain sum_y G(p W_y) is
-convex in W, and W is linear in each other record's law. So as for the information
-(`cvxleak.proofs.bounds.independent`) the maximum over the others' laws is at vertices, jointly, of
-the rise and of the factor too: G(p) has none of these laws in it.
+convex in W, and W is linear in each other record's distribution. So, as for the information
+(`cvxleak.proofs.bounds.independent`), the maximum over the others' distributions is at vertices,
+jointly. The same is true of the rise and the factor, because G(p) does not depend on these
+distributions.
 
-Where one action w is the best one without the output, G(p) = <g_w, p>, so that the posterior gain
-and the rise are convex in the law p of record i, and the factor, convex over linear and positive,
-is quasi-convex. These laws are a polytope for each w; at one of its vertices the maximum is
-attained. All these vertices together are the `corners` of the record's hull. They depend on no
-channel, and are found exactly, so that a proof has nothing to store. At one of them G is least.
+Where action w is the best one without the output, G(p) = <g_w, p>. There the posterior gain and the
+rise are convex in the distribution p of record i, and the factor, convex over linear and positive,
+is quasi-convex. These distributions are a polytope for each w, and the maximum is attained at one
+of its vertices. All these vertices together are the `corners` of the record's hull. They do not
+depend on the channel, and are found exactly, so that a proof has nothing to store. The least G is
+at one of them as well.
 
-Laws in the hull of V_1, ..., V_m are mixtures sum_v x_v V_v, and what was said holds of the weights
-x as well. A vertex with x_v > 0 for v in S alone is one of the polyhedron of all (x, z) on S with
-z >= sum_v x_v <g_w, V_v> for all w. So it solves sum_v x_v <g_w, V_v> = z, with sum_v x_v = 1, for
-as many w as S has members, which determine it. An action that on S is nowhere better than another
-is not needed there.
+Distributions in the hull of V_1, ..., V_m are mixtures sum_v x_v V_v, and the same applies to the
+weights x. Let S be the set of v with x_v > 0 at a vertex. The vertex is then one of the polyhedron
+of all (x, z) on S with z >= sum_v x_v <g_w, V_v> for all w. So it solves sum_v x_v <g_w, V_v> = z
+and sum_v x_v = 1 for as many w as S has members, which determine it. Actions that are nowhere on S
+better than another one are not needed.
 
-Floats: c R <= W, what is missing has mass at most eps in each row, and |g_w| <= g for all entries.
-Then sum_y G(p W_y) is within g eps of c sum_y G(p R_y), because G(r + s) <= G(r) + G(s) and
-|G(s)| <= g s(Y); and that within g (1 - c) R(Y) of sum_y G(p R_y).
+Floats: c R <= W, the missing mass is at most eps in each row, and |g_w| <= g for all entries. Then
+sum_y G(p W_y) is within g eps of c sum_y G(p R_y), because G(r + s) <= G(r) + G(s) and |G(s)| <=
+g s(Y); and the latter is within g (1 - c) R(Y) of sum_y G(p R_y).
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def actions_of(gain: Gain, k: int) -> Array:
     Raises
     ------
     ValidationError
-        It is not known to be the largest of a few linear functions.
+        The gain is not known to be the largest of a few linear functions.
     """
     rows = gain.rows(k)
     if rows is None:
@@ -65,12 +67,12 @@ def actions_of(gain: Gain, k: int) -> Array:
 
 
 def corners(actions: Array, vertices: Vertices) -> list[list[fmpq]]:
-    """Return weights on the vertices of a hull: all its laws are mixtures, by one best action each.
+    """Return weights on a hull's vertices for its corners: where best actions may change.
 
     Raises
     ------
     ValidationError
-        More systems of equations than are solved.
+        There are too many systems of equations.
     """
     laws = normalized_rows(vertices)
     exact = [[rational(x) for x in row] for row in actions.tolist()]
@@ -99,7 +101,7 @@ def corners(actions: Array, vertices: Vertices) -> list[list[fmpq]]:
 
 
 def laws_of(weights: Sequence[Sequence[fmpq]], vertices: Vertices) -> Array:
-    """Return the laws that exact weights on the vertices stand for, each off by one rounding."""
+    """Return the distributions of exact weights on the vertices, each off by one rounding."""
     columns = list(zip(*normalized_rows(vertices), strict=True))
     exact = [[dot(one, column) for column in columns] for one in weights]
     return np.array([[int(p.p) / int(p.q) for p in law] for law in exact])
@@ -108,9 +110,9 @@ def laws_of(weights: Sequence[Sequence[fmpq]], vertices: Vertices) -> Array:
 def gain_ends(
     found: Rows, laws: Array, roundings: int, actions: Array, form: Form
 ) -> tuple[Array, Array]:
-    """Return floats below and above what is gained in each case, by each law of record i.
+    """Return floats below and above the gain in each case, for each distribution of record i.
 
-    Both have shape (cases, laws); the laws are known to `roundings`.
+    Both have shape (cases, distributions); the distributions are known to `roundings`.
     """
     rows, (_, values, outputs) = found.rows, found.rows.shape
     u = UNIT_ROUNDOFF
@@ -135,7 +137,7 @@ def gain_ends(
 
 
 def _undominated(rows: list[list[fmpq]]) -> list[list[fmpq]]:
-    """Return the rows without those that are nowhere above another one."""
+    """Return the rows except those that are nowhere above some other row."""
     kept: list[list[fmpq]] = []
     for row in rows:
         if not any(_below(row, other) for other in kept):
@@ -149,7 +151,7 @@ def _below(one: list[fmpq], other: list[fmpq]) -> bool:
 
 
 def _solved(rows: Sequence[list[fmpq]]) -> list[fmpq] | None:
-    """Return the x with sum 1 at which all rows are equal, or None if there is not just one."""
+    """Return the x with sum 1 at which all rows are equal; None unless it is unique."""
     size = len(rows)
     matrix = fmpq_mat([*([*row, fmpq(-1)] for row in rows), [fmpq(1)] * size + [fmpq(0)]])
     try:

@@ -1,36 +1,35 @@
 r"""Bounds on phi_a over boxes of the masses of blocks of contexts, in floats with an allowance.
 
-`block_bounds` bounds f(v) = D(v R || t) + lam (H(v) + <v, log m>), lam <= 1, over the laws v whose
-masses beta_B = v(B) of the blocks B of a partition of the contexts lie in a box, by the weights
-w > 0 that a leaf holds. Rows that share no output keep eta = 1 for all contexts together
-(`cvxleak.proofs.bounds.tangents`); blocks are of rows that do share outputs, and so have an
-eta_B of their own. With q = w R and omega_B = w(B)
+`block_bounds` bounds f(v) = D(v R || t) + lam (H(v) + <v, log m>), lam <= 1, over the distributions
+v whose masses beta_B = v(B) of the blocks B of a partition of the contexts lie in a box, by the
+weights w > 0 that a leaf stores. If all contexts are taken together, rows that share no output give
+eta = 1 (`cvxleak.proofs.bounds.tangents`). A block consists of rows that do share outputs, and has
+an eta_B of its own. With q = w R and omega_B = w(B),
 
     D(v R || t) = <v, R log(q / t)> + D(v R || q),
     D(v R || q) <= sum_B beta_B log(beta_B / omega_B) + sum_B beta_B eta_B D(v_B || w_B),
 
-where v_B and w_B are the laws within a block: relative entropy is jointly convex, and contracts in
-each block by eta_B. (w need not sum to one; its sum drops out.) The entropy of v is that of beta
-and those within the blocks. With left_B = max(lam - eta_B, 0) these give
+where v_B and w_B are the distributions within a block: relative entropy is jointly convex, and
+contracts in each block by eta_B. (w need not sum to one; its sum drops out.) The entropy of v is
+that of beta and those within the blocks. With left_B = max(lam - eta_B, 0) these give
 
     f(v) <= sum_B beta_B (c_B - log omega_B) + (1 - lam) sum_B beta_B log beta_B,
     c_B = max over v_B of <v_B, x> + left_B H(v_B),
     x_g = (R log(q / t))_g + lam log m_g - eta_B log(w_g / omega_B).
 
-H(v_B) <= -<v_B, log(p / S)> for any p > 0 with the sum S, so
-c_B <= max_g (x_g - left_B log p_g) + left_B log S. This is sharp at p_g = exp((x_g - max x) /
-left_B), but holds for whatever floats are computed for it. (Where eta_B > lam, what is left out,
-(lam - eta_B) H(v_B), is not positive.) And beta log beta lies below its chord between the ends of
-beta_B. What remains is linear in beta; its maximum over the box and the simplex is that of
-`cvxleak.proofs.bounds.law_boxes`. Chords and blocks cost little where 1 - lam is small, and that is
-where floors are high.
+H(v_B) <= -<v_B, log(p / S)> for any p > 0 with the sum S, so c_B <= max_g (x_g - left_B log p_g) +
+left_B log S. This is sharp at p_g = exp((x_g - max x) / left_B), and valid for whatever floats are
+computed for it. (If eta_B > lam, the term that is left out, (lam - eta_B) H(v_B), is not positive.)
+beta log beta lies below its chord between the endpoints of beta_B. What remains is linear in beta;
+its maximum over the box and the simplex is that of `cvxleak.proofs.bounds.law_boxes`. Chords and
+blocks lose little where 1 - lam is small, which is where floors are high.
 
-Rounding. What is assumed stands in `cvxleak.exact.outward`; u = 2^-53, n contexts, |Y| outputs. q
-and omega are off by (n + 2) u of themselves, logarithms by 4 u (1 + |log|) more, the rows and log m
-and log t by 2 u, and the inner product with a row by |Y| u of the sizes that it adds up. Ends of
+Rounding. `cvxleak.exact.outward` states the assumptions; u = 2^-53, n contexts, |Y| outputs. q and
+omega are off by (n + 2) u of themselves, logarithms by 4 u (1 + |log|) more, the rows and log m and
+log t by 2 u, and the inner product with a row by |Y| u of the sizes that it adds up. Endpoints of
 boxes are multiples of `law_boxes.GRID`, so their sums and differences are exact, and the lines that
-take the place of chords are off by 10 u at both ends. So each x, and each part of c, is off by at
-most (|Y| + n + 20) u times the sizes of its terms; the rest is a sum of at most n such terms.
+take the place of chords are off by 10 u at both endpoints. So each x, and each part of c, is off by
+at most (|Y| + n + 20) u times the sizes of its terms; the rest is a sum of at most n such terms.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def block_bounds(
     high: Array,
     leaves: Array,
 ) -> Array:
-    """Return floats above f on each box; -inf where no law is in it.
+    """Return floats above f on each box; -inf where no distribution is in it.
 
     Parameters
     ----------
@@ -76,9 +75,9 @@ def block_bounds(
     blocks : lists of whole numbers
         A partition of the contexts.
     low, high : arrays, shape (L, number of blocks)
-        Boxes, with ends that are multiples of `law_boxes.GRID` in [0, 1].
+        Boxes, with endpoints that are multiples of `law_boxes.GRID` in [0, 1].
     leaves : array, shape (L, n)
-        w in [0, 1], in which what is below `law_boxes.LEAST_WEIGHT` is raised to it.
+        w in [0, 1]; entries below `law_boxes.LEAST_WEIGHT` are raised to it.
     """
     eta = [contraction(rows[block]) for block in blocks]
     bounds = np.full(len(low), -np.inf)

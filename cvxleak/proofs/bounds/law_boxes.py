@@ -1,8 +1,8 @@
-"""Bounds on phi_a over boxes of the law v of a value's contexts, in floats with a proved allowance.
+"""Bounds on phi_a over boxes of a value's distribution v of contexts, in floats with an allowance.
 
-`box_bounds` bounds f(v) = D(v R || t) + lam (H(v) + <v, log m>) over the laws v of a box
-lo <= v <= hi, by numbers that a leaf holds, eta >= 0 and w. What follows holds for every w > 0,
-whatever its sum S; a law near the largest f is a good one.
+`box_bounds` bounds f(v) = D(v R || t) + lam (H(v) + <v, log m>) over the distributions v of a box
+lo <= v <= hi, from numbers that a leaf stores, eta >= 0 and w. The following is valid for every w >
+0, whatever its sum S; the bound is good for a distribution near the largest f.
 
 **eta = 0.** Each r_y = (v R)_y lies between its least and its largest value over the box and the
 simplex, l_y and u_y. h_y(r) = r log(r / t_y) is convex, so its chord, of slope s_y, is above it;
@@ -10,33 +10,33 @@ and H(v) <= -<v, log w> + S - 1, since log x <= x - 1. So
 
     f(v) <= <v, R s + lam (log m - log w)> + lam (S - 1) + sum_y [h_y(l_y) - s_y l_y].
 
-**eta > 0** (raised to lam where it is less). With r0 = w R and h = max(hi, w), q = min(l, r0), let
+**eta > 0** (raised to lam if it is less). With r0 = w R, h = max(hi, w) and q = min(l, r0), let
 
     eta I + TAU sqrt(h) sqrt(h)^T - B B^T be positive semidefinite, B_gy = sqrt(h_g / q_y) R_gy.
 
 Then sum_y (d R)_y^2 / r_y <= eta sum_g d_g^2 / v_g + TAU (sum_g d_g)^2 for every d and every v on a
-segment from w to a law of the box, and integrated twice along it
+segment from w to a distribution of the box. Integrated twice along it,
 
     sum_y [r_y log(r_y / r0_y) - r_y + r0_y]
         <= eta sum_g [v_g log(v_g / w_g) - v_g + w_g] + TAU (1 - S)^2 / 2.
 
-So, with the slopes k_g of the chords of v log v between the ends of v_g,
+So, with the slopes k_g of the chords of v log v between the endpoints of v_g,
 
     f(v) <= <v, R log(r0 / t) - eta log w + lam log m + (eta - lam) k>
             + (eta - lam) sum_g [lo_g log lo_g - k_g lo_g] + (1 - S) (1 - eta) + TAU (1 - S)^2 / 2.
 
-Where f is concave on the box, eta = lam will do, and this is the tangent at w.
+If f is concave on the box, eta = lam is valid, and this is the tangent at w.
 
 Both are linear in v, and <v, x> <= mu + sum_g max((x_g - mu) lo_g, (x_g - mu) hi_g) for any mu.
 
-Rounding. What is assumed stands in `cvxleak.exact.outward`; u = 2^-53, n groups, |Y| outputs. Ends
-of boxes are multiples of `GRID`, so their sums and differences are exact, and so are the shares
-with which the ends l and u of r are mixed from the rows; the rows are off by 2 u of themselves or
-exactly 0, so that l and u are off by (n + 4) u of themselves, and are moved outwards by twice that.
-All else is a sum of at most |Y| + 2 n products of such numbers, logarithms (4 u (1 + |log|)), w
-and mu, whose floats are exact by definition, and s and k. A line that is steeper than the chord by
-3 u is above it but for 3 u times its slope and the width. So each term is off by at most (n + 20) u
-times the sizes that are added up with it, and their sums by |Y| + 2 n more.
+Rounding. `cvxleak.exact.outward` states the assumptions; u = 2^-53, n groups, |Y| outputs.
+Endpoints of boxes are multiples of `GRID`, so their sums and differences are exact, and so are the
+shares with which the bounds l and u of r are mixed from the rows. The rows are off by 2 u of
+themselves or exactly 0, so that l and u are off by (n + 4) u of themselves, and are moved outwards
+by twice that. All else is a sum of at most |Y| + 2 n products of such numbers, logarithms (4 u (1 +
+|log|)), w and mu, whose floats are exact by definition, and s and k. A line that is steeper than
+the chord by 3 u is above it but for 3 u times its slope and the width. So each term is off by at
+most (n + 20) u times the sizes that are added up with it, and their sums by |Y| + 2 n more.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ GRID = 2.0**-40
 """Cuts are multiples of this."""
 
 LEAST_ENTRY = 2.0**-900
-"""Positive entries of the rows are not below this: no product underflows."""
+"""Least positive entry of the rows, so that no product underflows."""
 
 LEAST_WEIGHT = 2.0**-100
 
 TAU = 100.0
-"""What keeps d from being anything but (nearly) of sum 0."""
+"""Weight of the penalty that keeps the sum of d near 0."""
 
 CHUNK = 1 << 19
-"""About how many numbers the largest arrays have that are worked on at once."""
+"""Approximate size of the largest arrays that are worked on at once."""
 
 
 def box_bounds(
     rows: Array, logs: Array, logs_t: Array, lam: float, low: Array, high: Array, leaves: Array
 ) -> Array:
-    """Return floats above f on each box; -inf where no law is in it, nan where nothing is proved.
+    """Return floats above f on each box; -inf for an empty box, nan if nothing is proved.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def box_bounds(
     lam : float
         Positive, off by at most 2 u of itself.
     low, high : arrays, shape (L, n)
-        Boxes, with ends that are multiples of `GRID` in [0, 1].
+        Boxes, with endpoints that are multiples of `GRID` in [0, 1].
     leaves : array, shape (L, 1 + n)
-        eta >= 0, and w >= 0, in which what is below `LEAST_WEIGHT` is raised to it.
+        eta >= 0, and w >= 0; entries of w below `LEAST_WEIGHT` are raised to it.
     """
     order = np.argsort(rows, axis=0)
     sorted_rows = np.take_along_axis(rows, order, axis=0)
@@ -112,15 +112,16 @@ def box_bounds(
 def in_chunks(
     low: Array, high: Array, size: int
 ) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
-    """Yield the places of boxes that have laws, some at once, and what holds all of their laws.
+    """Yield chunks of the boxes that are not empty: their places, and narrowed boxes.
 
-    That is the part of each interval that the others leave. Arrays hold `size` numbers a box.
+    A box is narrowed to the part of each interval that the others leave. Arrays hold `size` numbers
+    a box.
     """
     low, high = (
         np.maximum(low, 1 - (high.sum(axis=1, keepdims=True) - high)),
         np.minimum(high, 1 - (low.sum(axis=1, keepdims=True) - low)),
     )
-    # Where one interval has no room, none has.
+    # If one interval is empty, all are.
     some = np.flatnonzero(low[:, 0] <= high[:, 0])
     step = max(1, CHUNK // size)
     for start in range(0, len(some), step):
@@ -131,7 +132,7 @@ def in_chunks(
 def _ends(
     rows: Array, order: NDArray[np.intp], sorted_rows: Array, lo: Array, hi: Array
 ) -> tuple[Array, Array]:
-    """Return l and u, rounded outwards: what lo leaves goes to the least or the largest entries."""
+    """Return l and u, rounded outward: what lo leaves goes to the least or the largest entries."""
     outward = 2 * (len(rows) + 4) * UNIT_ROUNDOFF
     left = 1 - lo.sum(axis=1)[:, None, None]
     room = (hi - lo)[:, order]
@@ -228,7 +229,7 @@ def _contracts(rows: Array, h: Array, q: Array, eta: Array) -> NDArray[np.bool_]
 
 
 def x_log_x_chords(lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Return the slopes of the chords of x log x, and the sum over a box of what is left at 0."""
+    """Return the slopes of the chords of x log x, and the sum over a box of their values at 0."""
     ends = [v * _log(v) for v in (lo, hi)]
     width = hi - lo
     k = (ends[1] - ends[0]) / np.where(width > 0, width, 1)
@@ -257,6 +258,6 @@ def _most(logs: Array, log_w: Array) -> Array:
 
 
 def allowed(rows: Array, sizes: Array) -> Array:
-    """Return what rounding may do to numbers of these sizes."""
+    """Return the allowance for rounding of numbers of these sizes."""
     n, outputs = rows.shape
     return 2 * (outputs + 3 * n + 60) * UNIT_ROUNDOFF * (1 + sizes)

@@ -1,10 +1,10 @@
-"""What a tree of slabs of conditional laws proves: the bounds of its leaves, and that they cover.
+"""A tree of slabs of conditional distributions: the bounds of its leaves, and why they cover.
 
-Each value a of A has a functional x on its context groups; a leaf confines the mean of x under the
-adversary's law given a to an interval, and its multipliers (lam, q, tau, nu) prove U for it
-(`cvxleak.audit.search.slab_dual` derives U) once <P, nu_a> >= -q H(P R_a) holds at every vertex
-P of the slab: groups inside, and pairs mixed to lie on an end. The cuts are replayed from the root,
-whose intervals hold every law.
+Each value a of A has a linear functional x on its context groups. A leaf restricts the mean of x
+under the adversary's distribution given a to an interval, a slab. Its multipliers (lam, q, tau, nu)
+prove U for it (`cvxleak.audit.search.slab_dual` derives U), provided that <P, nu_a> >= -q H(P R_a)
+at every vertex P of the slab. The vertices are the groups inside, and the mixtures of two groups at
+an endpoint. The cuts are replayed from the root, whose intervals contain every distribution.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Laws:
         self._pairs: dict[tuple[int, float], list[tuple[int, int, Ball, Ball]]] = {}
 
     def pairs(self, a: int, end: float) -> list[tuple[int, int, Ball, Ball]]:
-        """Return (i, j, share of i, H of the mixture) for the pairs that put x's mean on `end`."""
+        """Return (i, j, share of i, H of the mixture) for all pairs with mean `end` of x."""
         key = (a, end)
         if key not in self._pairs:
             found = []
@@ -98,8 +98,8 @@ def slabs_bound(
 ) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor.
 
-    With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
-    follow nu, and lam + <kappa, t> takes the place of lam, but for lam b.
+    With `limits`, only adversaries with <C_j, w> <= d_j + t_j F(w) count. Their multipliers kappa_j
+    follow nu, and lam is replaced by lam + <kappa, t>, except in lam b.
     """
     limits = Limits.none(lumped) if limits is None else limits
     keys = {"outputs", "functional", "nodes", "cuts", "leaves"}
@@ -110,7 +110,7 @@ def slabs_bound(
     if not np.isfinite(functional).all():
         raise CertificateError("the functional does not fit the lumped problem")
     width = 2 + outputs + size + len(limits.bounds)
-    # A cut is met by a segment for each pair of groups on either side of it.
+    # Each pair of groups on either side of a cut has a vertex on it.
     pairs = lumped.rows.size * int(np.bincount(lumped.value_index).max())
     tree = unpack_tree(proof, "nodes", (), width, pairs)
     leaves = tree[2]
@@ -130,7 +130,7 @@ def slabs_bound(
     ) -> tuple[list[_Interval], list[_Interval]]:
         if a >= k:
             raise CertificateError(f"a cut names value {a} of {k}")
-        # Below and above the place: together they hold the interval, wherever the cut is.
+        # Below and above the place: together they cover the interval, wherever the cut is.
         below, above = _Interval(intervals[a].low, place), _Interval(place, intervals[a].high)
         return (
             [*intervals[:a], below, *intervals[a + 1 :]],

@@ -1,45 +1,48 @@
-r"""What the cells of a real output leave out: additive noise Y = f(X) + Z, or bounded densities.
+r"""What a real output reveals beyond its cell: additive noise Y = f(X) + Z, or bounded densities.
 
 Let C be the cell that Y is in, R(c|v) = P(C = c | f(X) = v), and A a part of X. Then
 
     I(A;C) <= I(A;Y) = I(A;C) + sum_c P(c) I(A;Y|C=c),
 
-and in a cell I(A;Y|C=c) <= I(f(X);Y|C=c) <= sum_v P(v|c) D(f_v(.|c) || r_c) for any law r_c. So
+and in a cell I(A;Y|C=c) <= I(f(X);Y|C=c) <= sum_v P(v|c) D(f_v(.|c) || r_c) for any distribution
+r_c. So
 
     I(A;Y) <= I(A;C) + max_v sum_c R(c|v) D(f_v(.|c) || r_c),
 
-where a cell may cost log|A|, too. Let log f_v and log r_c be concave and their difference have no
-slope steeper than s in the cell, an interval of length h. D is the integral over t from 0 to 1 of
-t Var_t(log f_v/r_c), the variance being that under the law proportional to f_v^t r_c^(1-t). That is
-log-concave, so (L. Payne, H. Weinberger, 1960) Var_t <= (h/pi)^2 E_t[s^2], and
+where log|A| may take the place of a cell's divergence. Let log f_v and log r_c be concave and their
+difference have no slope steeper than s in the cell, an interval of length h. D is the integral over
+t from 0 to 1 of t Var_t(log f_v/r_c), where Var_t is the variance under the distribution
+proportional to f_v^t r_c^(1-t). This distribution is log-concave, so (L. Payne, H. Weinberger,
+1960) Var_t <= (h/pi)^2 E_t[s^2], and
 
     D(f_v(.|c) || r_c) <= s^2 h^2 / (2 pi^2).
 
-- Gaussian: log f_v(y) = -y^2 / 2 sigma^2 + v y / sigma^2 + const. With r_c of the same form and
-  the number t_c in place of v, s = |v - t_c| / sigma^2.
-- Laplace: log f_v has slope 1/b below v and -1/b above. With r_c of slope t_c / b,
-  s = |1 - t_c| / b, |-1 - t_c| / b, or the larger of the two where v is in the cell. If s = 0, then
-  f_v(.|c) = r_c, and the cell may be unbounded.
-- One value alone: 0, its law being r_c.
-- Uniform: 0 in cells that hold no end of a support: f_v(.|c) is uniform or not there.
-- Whole numbers: 0 in cells with one of them, and beyond all values where the noise is geometric.
-- Rounded: 0 in cells with one multiple of the base, and beyond all values where the noise is
-  Laplace's. Edges of cells are halfway between two multiples, or C would say more than the output.
+- Gaussian: log f_v(y) = -y^2 / 2 sigma^2 + v y / sigma^2 + const. With r_c of the same form and the
+  number t_c in place of v, s = |v - t_c| / sigma^2.
+- Laplace: log f_v has slope 1/b below v and -1/b above. With r_c of slope t_c / b, s = |1 - t_c| /
+  b, |-1 - t_c| / b, or the larger of the two where v is in the cell. If s = 0, then f_v(.|c) = r_c,
+  and the cell may be unbounded.
+- If only one value is possible: 0, with its distribution as r_c.
+- Uniform: 0 in cells without an endpoint of a support, where f_v(.|c) is uniform or zero.
+- Whole numbers: 0 in cells with one whole number, and beyond all values if the noise is geometric.
+- Rounded: 0 in cells with one multiple of the base, and beyond all values if the noise is
+  Laplace's. Edges of cells are halfway between two multiples; otherwise C would reveal more than
+  the output.
 
-- Bounded densities: log f_v/r_c moves by at most d in the cell, for r_c in proportion to e^g. Then
-  Var_t <= d^2 / 4 (T. Popoviciu, 1935), and D, the integral of t Var_t, is at most d^2 / 8. The law
-  need not be log-concave, nor the output a number.
+- Bounded densities: log f_v/r_c varies by at most d in the cell, for r_c in proportion to e^g. Then
+  Var_t <= d^2 / 4 (T. Popoviciu, 1935), and D, the integral of t Var_t, is at most d^2 / 8. The
+  distribution need not be log-concave, nor the output a number.
 
-All of that is in the noise's own unit (`AdditiveNoise.standard`): floats tell there apart what they
-do not where the values are large, or a base is 1/3.
+All of this is in the noise's own unit (`AdditiveNoise.standard`), in which floats distinguish
+numbers that they would not in the unit of large values, or for a base of 1/3.
 
-Of another channel Q in the place of R, with sum_c |Q(c|v) - R(c|v)| <= 2 eta for every v, the
-leakage is off by no more than
+If R is replaced by another channel Q with sum_c |Q(c|v) - R(c|v)| <= 2 eta for every v, the leakage
+changes by at most
 
     |I_Q(A;C) - I_R(A;C)| <= eta log|A| + h(eta),    h(x) = -x log x - (1-x) log(1-x):
 
-H(A) is the same, both joint laws of A and C are (1-eta) M + eta M' with one M, and
-(1-eta) H_M(A|C) <= H(A|C) <= (1-eta) H_M(A|C) + eta log|A| + h(eta), by concavity and since a
+H(A) is the same. Both joint distributions of A and C are (1-eta) M + eta M' with the same M. And
+(1-eta) H_M(A|C) <= H(A|C) <= (1-eta) H_M(A|C) + eta log|A| + h(eta), by concavity, and because a
 third variable that says which of M and M' was drawn has entropy h(eta).
 """
 
@@ -82,19 +85,19 @@ __all__ = [
 ]
 
 Edges = Sequence[Fraction | None]
-"""Ends of cells, in order; None at both ends of the list stands for -inf and inf."""
+"""Edges of cells, in order; None at either end of the list stands for -inf and inf."""
 
 Costs = Sequence[Sequence[Ball] | None]
 """For each cell, for each v a ball above D(f_v(.|c) || r_c); None if nothing is known."""
 
 FAR = 14
-"""Standard deviations of discrete Gaussian noise that are summed up one by one: 1e-42 is beyond."""
+"""Standard deviations of discrete Gaussian noise that are summed term by term; P < 1e-42 beyond."""
 
 
 def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
-    """Return the edges of cells, as written, once they are such for this noise.
+    """Return the edges of cells, as written; raise if they are not valid for this noise.
 
-    They are those between the cells; the first and the last cell are unbounded.
+    They are the edges between cells; the first and the last cell are unbounded.
     """
     if not all(math.isfinite(edge) for edge in edges):
         raise CertificateError("an edge of a cell is not a number")
@@ -111,7 +114,7 @@ def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
 
 
 def cell_masses(noise: AdditiveNoise, values: Sequence[Fraction], edges: Edges) -> Matrix:
-    """Return balls that hold P(v + Z in cell), shape (values, cells)."""
+    """Return balls around P(v + Z in cell), shape (values, cells)."""
     charge("steps", len(values) * len(edges), "probabilities of cells")
     below = cumulative(noise)
     rows: Matrix = []
@@ -122,9 +125,9 @@ def cell_masses(noise: AdditiveNoise, values: Sequence[Fraction], edges: Edges) 
 
 
 def cumulative(noise: AdditiveNoise) -> Callable[[Fraction], Ball]:
-    """Return the function that gives a ball that holds P(Z < z).
+    """Return the function that gives a ball around P(Z < z).
 
-    Of noise in whole numbers P(Z <= z); of rounded noise, that of the noise before rounding.
+    For noise in whole numbers, P(Z <= z); for rounded noise, P(Z < z) of the noise before rounding.
     """
     if isinstance(noise, Rounded):
         return cumulative(noise.noise)
@@ -161,7 +164,7 @@ def _discrete_gaussian(noise: DiscreteGaussian) -> Callable[[Fraction], Ball]:
     far = FAR * math.ceil(noise.sigma)
     charge("steps", far, "the law of discrete Gaussian noise")
     terms = [(-(arb(k) ** 2) / (2 * sigma**2)).exp() for k in range(far + 1)]
-    # Beyond, each is less than `ratio` times the one before.
+    # Beyond this, each term is less than `ratio` times the one before.
     ratio = (-far / sigma**2).exp()
     rest = arb(0).union(terms[far] * ratio / (1 - ratio))
     cumulated, above = [], rest
@@ -197,7 +200,7 @@ def distance_to(masses: Matrix, rows: Matrix) -> Ball:
 def slack_of_distance(eta: Ball, size: int) -> Ball:
     """Return a ball above eta log|A| + h(eta), for |A| = `size`."""
     most = arb(eta.upper())
-    if not most < arb(1) / 2:  # h rises up to there
+    if not most < arb(1) / 2:  # h increases up to 1/2
         return arb(fmpz(size)).log()
     return most * arb(fmpz(size)).log() + balls.entropy([most, 1 - most])
 
@@ -207,7 +210,7 @@ def costs_of_cells(
 ) -> Costs:
     """Return for each cell balls above D(f_v(.|c) || r_c) for each v; None if nothing is known."""
     if len(set(values)) == 1:
-        return [[arb(0)] * len(values)] * len(references)  # r_c is the one law that there is
+        return [[arb(0)] * len(values)] * len(references)  # r_c is the only distribution
     return [
         _divergences(noise, values, low, high, fraction(reference))
         for low, high, reference in zip(edges[:-1], edges[1:], references, strict=True)
@@ -215,7 +218,7 @@ def costs_of_cells(
 
 
 def bounded_masses(output: BoundedDensity) -> Matrix:
-    """Return balls that hold the probabilities of cells, shape (values, cells)."""
+    """Return balls around the probabilities of cells, shape (values, cells)."""
     return [
         [balls.number(low).union(balls.number(high)) for low, high in zip(*ends, strict=True)]
         for ends in zip(output.masses.lower.tolist(), output.masses.upper.tolist(), strict=True)
@@ -232,7 +235,7 @@ def bounded_costs(output: BoundedDensity) -> Costs:
 
 
 def excess_of_cells(masses: Matrix, costs: Costs, size: int) -> Ball:
-    """Return a ball that I(A;Y) - I(A;C) does not exceed, for |A| = `size`."""
+    """Return a ball above I(A;Y) - I(A;C), for |A| = `size`."""
     most = arb(fmpz(size)).log()
     sums = [arb(0)] * len(masses)
     for j, known in enumerate(costs):
@@ -251,7 +254,7 @@ def _divergences(
     high: Fraction | None,
     reference: Fraction,
 ) -> list[Ball] | None:
-    if noise.whole:  # what is between the outputs is of no account
+    if noise.whole:  # points between the outputs do not matter
         low = None if low is None else Fraction(math.ceil(low))
         high = None if high is None else Fraction(math.floor(high))
     beyond = (low is not None and low >= max(values)) or (high is not None and high <= min(values))

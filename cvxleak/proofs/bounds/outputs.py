@@ -1,4 +1,4 @@
-"""The rows of a lumped problem: by value, and with outputs merged at a proved price."""
+"""The rows of a lumped problem: by value, and with merged outputs and a bound on what is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows_by_value(lumped: Lumped, rows: Matrix) -> list[Matrix]:
 
 
 def capacity_above(rows: Matrix, entropies: Sequence[Ball], weights: Any) -> Ball:
-    """Return max_a D(row_a || sum_a pi_a row_a), which no capacity of the rows exceeds."""
+    """Return max_a D(row_a || sum_a pi_a row_a), which is at least the capacity of the rows."""
     pi = balls.normalized(weights)
     logs = balls.logarithms([balls.dot(pi, column) for column in zip(*rows, strict=True)])
     most = balls.largest(
@@ -50,10 +50,10 @@ def capacity_above(rows: Matrix, entropies: Sequence[Ball], weights: Any) -> Bal
 
 
 def coarse_rows(lumped: Lumped, outputs: Any, output: Sequence[float]) -> tuple[Matrix, list[Ball]]:
-    """Return the rows with outputs merged, and for each what the merging can hide at most.
+    """Return the rows with outputs merged, and for each an upper bound on what the merging hides.
 
-    That is D(R || t) - D(R' || t') for the law t = `output`, with R' and t' merged: the mean under
-    the adversary bounds I(X;Y|Y'), for any law t.
+    The bound is D(R || t) - D(R' || t') for the distribution t = `output`, with R' and t' merged.
+    Its mean under the adversary is at least I(X;Y|Y'), for any distribution t.
     """
     members = _partition(lumped, outputs)
     t = balls.normalized(output)
@@ -91,7 +91,7 @@ def _partition(lumped: Lumped, outputs: Any) -> list[list[int]]:
 
 
 def merged_rows(lumped: Lumped, outputs: Any) -> tuple[Matrix, Ball]:
-    """Return the rows with outputs merged, and an upper bound on what the merging can hide."""
+    """Return the rows with outputs merged, and an upper bound on what the merging hides."""
     members = _partition(lumped, outputs)
     rows = [balls.normalized(row) for row in lumped.rows]
     slack = arb(0)
@@ -117,7 +117,7 @@ def merged_rows(lumped: Lumped, outputs: Any) -> tuple[Matrix, Ball]:
 
 
 def merged_floats(lumped: Lumped, outputs: Any) -> tuple[Array, Ball]:
-    """Return what `merged_rows` does, the rows in floats that are off by (|Y| + 4) u of themselves.
+    """Return the same as `merged_rows`, with rows in floats that are off by (|Y| + 4) u each.
 
     Shares of k merged outputs are off by (k + 4) u of themselves.
     """

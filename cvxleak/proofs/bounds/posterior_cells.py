@@ -1,10 +1,10 @@
-"""What a tree of posterior cells proves: the bounds of its leaves, and that they cover.
+"""A tree of posterior cells: the bounds of its leaves, and why the leaves cover all posteriors.
 
-Each leaf confines the posterior of A given output y to a simplex with vertices V_y, and its
+Each leaf restricts the posterior of A given output y to a simplex with vertices V_y, and its
 multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.audit.search.cell_dual` derives U, for any
-gain); any multipliers >= 0 do. The splits are replayed from the root, whose cells are whole
-simplices, so the leaves cover every posterior. A leaf with lam = -1 - i instead is one that
-symmetry i makes superfluous (`cvxleak.proofs.bounds.symmetry`).
+gain); any multipliers >= 0 are valid. The splits are replayed from the root, whose cells are whole
+simplices, so the leaves cover every posterior. A leaf with lam = -1 - i is one that symmetry i
+makes superfluous (`cvxleak.proofs.bounds.symmetry`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SYMMETRY_LIMIT = 10**8
 
 
 ALLOWANCE = 1e-11
-"""Nats that floats may cost; leaves that would cost more are proved in balls."""
+"""Largest loss from floats, in nats; leaves that would lose more are proved in balls."""
 
 CHUNK = 1 << 19
-"""About how many numbers the largest arrays have that are worked on at once."""
+"""Approximate size of the largest arrays that are worked on at once."""
 
 
 class Cell:
@@ -71,7 +71,7 @@ class Cell:
 
     @property
     def vertices(self) -> Matrix:
-        """The vertices in balls, made when they are needed: mostly the floats do."""
+        """The vertices in balls, computed on demand, because floats are usually enough."""
         waiting, cell = [], self
         while cell._vertices is None and cell._origin is not None:
             waiting.append(cell)
@@ -141,12 +141,12 @@ def _inverse(vertices: Matrix) -> Matrix:
 
 
 class CellProof:
-    """What multipliers prove about cells of one lumped problem, at any entropy floor.
+    """The bounds that multipliers prove about cells of one lumped problem, at any entropy floor.
 
     `header` holds the parts of a certificate's entry that say which outputs are merged, and which
-    symmetries there are. With `boxes`, the lower and the upper ends of each row's probabilities,
-    what is proved holds for all rows between them, and `lumped` says only which rows there are.
-    Of a factor `times` is the t for which U bounds sum_y s_y G(rho_y) - t G(pi).
+    symmetries there are. With `boxes`, the lower and the upper bounds on each row's probabilities,
+    the bounds are valid for all rows between them, and `lumped` only says which rows there are.
+    For a factor, `times` is the t for which U bounds sum_y s_y G(rho_y) - t G(pi).
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class CellProof:
         for a, multiplicity in zip(lumped.value_index, multiplicities, strict=True):
             self._logs[int(a)].append(arb(fmpz(multiplicity)).log())
         self.values, self.outputs = len(lumped.values), len(header["outputs"])
-        # What merging costs and the limits are columns of numbers, like an output: with 1 and
+        # The loss from merging and the limits are columns of numbers, like an output: with 1 and
         # -kappa in place of nu.
         prices = [[[-arb(x)] for x in row] for row in limits.coefficients.tolist()]
         extra = [rows_by_value(lumped, column) for column in ([[x] for x in charges], *prices)]
@@ -184,7 +184,7 @@ class CellProof:
             arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
             for a, own in enumerate(parts)
         ]
-        # From balls of `balls.PRECISION` bits, which are as good as points here.
+        # Balls of `balls.PRECISION` bits are narrow enough to be treated as points here.
         self._floats = (
             [np.array([[float(x.mid()) for x in row] for row in own]) for own in parts],
             [np.array([float(x.mid()) for x in own]) for own in self._logs],
@@ -204,7 +204,7 @@ class CellProof:
         return [Cell.whole(self.values, self._told.gain)] * self.outputs
 
     def value(self, cells: Sequence[Cell], leaf: Sequence[float]) -> Ball:
-        """Return U(lam, mu, kappa) + lam b, which holds for all floors b."""
+        """Return U(lam, mu, kappa) + lam b, which is valid for all floors b."""
         k = self.values
         nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
         after = leaf[1 + self.outputs * k :]
@@ -226,13 +226,13 @@ class CellProof:
     def values_of(
         self, cells: Sequence[Sequence[Cell]], leaves: Sequence[Sequence[float]]
     ) -> list[Ball]:
-        """Return, for many leaves, what floats prove where they lose little, or else `value`.
+        """Return the bounds of many leaves: from floats if they lose little, or else `value`.
 
-        Floats take a nu next to that of `value`, which proves a bound of its own. It can be less.
+        Floats use a nu close to that of `value`. Its bound is valid by itself, and can be smaller.
         """
         if len(self._bounds) or self._boxes is not None or not self._told.is_leakage:
             return [self.value(own, leaf) for own, leaf in zip(cells, leaves, strict=True)]
-        # Cells are told apart by their ids: `cells` keeps them alive.
+        # Cells are identified by their ids: `cells` keeps them alive.
         known: dict[int, int] = {}
         different: list[Cell] = []
         places = np.empty((len(cells), self.outputs), dtype=np.intp)
@@ -258,10 +258,10 @@ class CellProof:
         leaves: Array,
         cells: Callable[[int], Sequence[Cell]],
     ) -> list[Ball]:
-        """Return what `values_of` does, from arrays (without limits).
+        """Return the same as `values_of`, from arrays (without limits).
 
-        `vertices` and `depths` are those of all cells, `places` says for each leaf and output which
-        one, and `cells` returns the cells of a leaf for a proof in balls.
+        `vertices` and `depths` are those of all cells. `places` gives the cell of each output for
+        each leaf, and `cells` returns the cells of a leaf for a proof in balls.
         """
         found: list[Ball] = []
         for start in range(0, len(leaves), self.chunk):
@@ -283,7 +283,7 @@ class CellProof:
         return found
 
     def check_superfluous(self, cells: Sequence[Cell], place: int) -> None:
-        """Raise unless symmetry `place` makes better adversaries of all in the cells."""
+        """Raise unless symmetry `place` maps every adversary in the cells to one with larger T."""
         _check_superfluous(cells, self._symmetries[place])
 
 
@@ -297,9 +297,9 @@ def cells_bound(
 ) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor.
 
-    Or, with `told`, above a gain in one of its forms. With `limits`, of the adversaries with
-    <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j follow mu, and lam + <kappa, t> takes the
-    place of lam, but for lam b.
+    With `told`, the float is above a gain in one of its forms. With `limits`, only adversaries with
+    <C_j, w> <= d_j + t_j F(w) count. Their multipliers kappa_j follow mu, and lam is replaced by
+    lam + <kappa, t>, except in lam b.
     """
     keys = {"outputs", "splits", "cuts", "leaves"}
     more = {"output", "symmetries"} if told.is_leakage else {"tangents", "times", "least"}
@@ -340,7 +340,7 @@ def cells_bound(
 
 
 def _times(header: Mapping[str, Any], told: GainForm) -> Ball:
-    """Return how often the gain of the prior is taken off."""
+    """Return the factor of the prior's gain that is subtracted."""
     if told.form != "factor":
         return arb(1)
     times = reading.number(header.get("times"), "the factor")
@@ -359,8 +359,7 @@ def _worst(
 
 
 Boxes = list[list[tuple[list[Ball], list[Ball], list[Ball]]]]
-"""For each value of A, and each of its groups: the lower and the upper ends of its row, and the
-limits' coefficients."""
+"""For each value of A and each of its groups: its row's lower and upper bounds, its limits."""
 
 
 def _boxes(
@@ -402,7 +401,7 @@ def _robust_value(
 def _symmetries(
     lumped: Lumped, proof: Mapping[str, Any], limits: Limits
 ) -> tuple[list[list[list[int]]], Sequence[int]]:
-    """Return what each symmetry gains per output and value, and the multiplicities to go with."""
+    """Return the change of T by each symmetry, per output and value, and the multiplicities."""
     if "symmetries" not in proof:
         return [], lumped.multiplicities
     k, outputs = len(lumped.values), lumped.rows.shape[1]
@@ -428,7 +427,7 @@ def _symmetries(
 
 
 def _check_superfluous(cells: Sequence[Cell], gain: Sequence[Sequence[int]]) -> None:
-    """Raise unless T falls short of its value after the symmetry, in all of the cells."""
+    """Raise unless T is less than its value after the symmetry, everywhere in the cells."""
     total = arb(0)
     for cell, weights in zip(cells, gain, strict=True):
         total += balls.largest(balls.dot(vertex, map(arb, weights)) for vertex in cell.vertices)

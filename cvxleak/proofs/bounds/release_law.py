@@ -1,4 +1,4 @@
-"""The joint law of a release's request, earlier outputs and dataset, in ball arithmetic."""
+"""The joint distribution of request, earlier outputs and dataset, in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LEAST = "least"
 """The budget I(S;X) of a coalition: a release must not add to what it knows."""
 
 SIZE_LIMIT = 1 << 21
-"""Most numbers that one part of a check goes through: some ten seconds, some hundred megabytes."""
+"""Most numbers in one part of a check: about ten seconds, and a hundred megabytes."""
 
 Ball = Any
 Rows = Sequence[Sequence[Ball]]
 
 
 def floats(packed: Any, axes: int, name: str) -> NDArray[np.float64]:
-    """Return a packed array of finite floats that has this many axes and no more than is sane."""
+    """Return a packed array of finite floats with `axes` axes and at most `SIZE_LIMIT` entries."""
     reading.parts(packed, {"dtype", "shape", "data"}, name)
     if packed["dtype"] != "<f8" or not isinstance(packed["shape"], list):
         raise CertificateError(f"{name}: not a packed array of floats")
@@ -128,14 +128,14 @@ class ReleaseLaw:
         return [[balls.dot(given, column) for column in columns] for given in self.given]
 
     def allow(self, size: int) -> None:
-        """Refuse what would take too long."""
+        """Raise if the check would take too long."""
         if size > SIZE_LIMIT:
             raise CertificateError(
                 f"the problem has {size} numbers; at most {SIZE_LIMIT} are allowed"
             )
 
     def kernel(self, witness: Mapping[str, Any], outputs: int) -> list[list[Ball]]:
-        """Return the rows of the witness, once they are proved to meet all budgets."""
+        """Return the rows of the witness; raise if they are not shown to meet all budgets."""
         reading.parts(witness, {"kernel"}, "the witness")
         array = floats(witness["kernel"], 3, "the kernel")
         if array.shape != (self.earlier, self.datasets, outputs):
@@ -156,15 +156,15 @@ class ReleaseLaw:
         return kernel
 
     def _told(self) -> NDArray[np.intp]:
-        """Return for each row what everybody without room knows of z; 0 if nobody is.
+        """Return for each row what all coalitions without room know of z; 0 if there are none.
 
-        A release that depends on that alone tells them nothing.
+        A release that depends on this alone reveals nothing to them.
         """
         least = np.array(sorted(self._least()), dtype=np.intp).reshape(-1, len(self.rows))
         return common_classes(least)
 
     def _least(self) -> dict[tuple[int, ...], Watcher]:
-        """Return who has no room, by the classes of rows, but not who knows the dataset anyway."""
+        """Return the coalitions without room, by their classes; without those that know X."""
         return {
             tuple(self.classes(watcher)): watcher
             for watcher in self.watchers
@@ -172,10 +172,11 @@ class ReleaseLaw:
         }
 
     def _independent(self, kernel: list[list[Ball]]) -> list[list[Ball]]:
-        """Return k + p(r̂|s) - p(r̂|s,x) for a coalition without room; its rows are laws as well.
+        """Return k + p(r̂|s) - p(r̂|s,x) for a coalition without room.
 
-        R̂ and X are independent given s under it. For several such coalitions at once no formula
-        is that simple, and only a release that depends on what all of them know is accepted.
+        Its rows are distributions as well, and R̂ and X are independent given s under it. For
+        several such coalitions there is no such formula, and only a release that depends on what
+        all of them know is accepted.
         """
         least = self._least()
         if not least:
@@ -253,10 +254,10 @@ class ReleaseLaw:
 
 
 def common_classes(partitions: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the finest classes of rows that each of some partitions can tell, shape (rows,).
+    """Return the finest common coarsening of some partitions of the rows, shape (rows,).
 
-    Two rows are in one class if a chain of rows joins them in which each two that follow each other
-    are in one class of some partition. With no partition there is one class.
+    Two rows are in one class if a chain of rows joins them in which neighbors are in one class of
+    some partition. With no partition there is one class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A tree of simplices that covers all laws, with a linear bound of -H on each."""
+"""A tree of simplices that covers all distributions, with a linear upper bound on -H on each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ __all__ = ["slopes_of_cells"]
 
 
 def slopes_of_cells(cells: Any, size: int) -> list[list[float]]:
-    """Return nu_j for each cell j of a tree, once <nu_j, rho> >= -H(rho) is proved on the cell.
+    """Return nu_j for each cell j of a tree; raise unless <nu_j, rho> >= -H(rho) on the cell.
 
     {"edges", "cuts", "slopes"}: for each node of the tree, in preorder, the two vertices i, j whose
     edge is cut, or an empty list for a leaf; for each cut, the share t of vertex j in the new
     vertex; for each leaf nu. The first part of a cut keeps vertex i, the second vertex j. The root
-    is the simplex of all laws on `size` values, and the parts of a cell cover it, so the leaves
-    cover all laws. -H is convex: an inequality at the vertices of a cell holds on all of it.
+    is the simplex of all distributions on `size` values, and the parts of a cell cover it, so the
+    leaves cover all distributions. Because -H is convex, an inequality at the vertices of a cell is
+    valid on all of it.
     """
     reading.parts(cells, {"edges", "cuts", "slopes"}, "the cells")
     edges = reading.groups(cells["edges"], "the edges of the cells")

@@ -1,10 +1,9 @@
-"""What the certificates about source sets share: reading the sets, mixtures of laws, worst cases.
+"""Source sets in certificates: reading them, mixtures of distributions, worst cases.
 
-A source set is stored as its convex parts, each the hull of points and of polytopes
-{p in the simplex: lower <= p <= upper, matrix p <= bound}. Numbers and points are meant as
-written (`cvxleak.core.numbers`).
-No polytope may be empty: boxes are seen to hold a law, and beside further inequalities the law of
-a ``member`` shows it.
+A source set is stored as its convex parts, each the hull of points and of polytopes {p in the
+simplex: lower <= p <= upper, matrix p <= bound}. Numbers and points are meant as written
+(`cvxleak.core.numbers`). No polytope may be empty. That a box is not empty is checked directly;
+with further inequalities the distribution of a ``member`` shows it.
 """
 
 from __future__ import annotations
@@ -74,14 +73,14 @@ def read_parts(value: Any) -> tuple[int, list[Part]]:
 
 
 def described(parts: Sequence[Part]) -> str:
-    """Return what a source set consists of, in a few words."""
+    """Return a short description of a source set."""
     return "a convex set" if len(parts) == 1 else f"a set of {len(parts)} convex parts"
 
 
 def distortion_table(value: Any, inputs: int, channel: Any) -> list[list[fmpq]]:
     """Return the distortion matrix: the rows that are stored, or the text "hamming".
 
-    The latter is as large as the stored channel: a short file does not ask for a large table.
+    The latter is as large as the stored channel, so that a short file cannot ask for a large table.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def distortion_table(value: Any, inputs: int, channel: Any) -> list[list[fmpq]]:
 
 
 def mixture(parts: Sequence[Part], value: Any, size: int) -> list[fmpq]:
-    """Return the law sum_k w_k P_k that a proof names, a member of the hull of the parts.
+    """Return the distribution sum_k w_k P_k that a proof states, a member of the parts' hull.
 
     `value` has ``weights``, one for each point, and ``members``, one entry for each polytope with a
     ``weight`` and a ``law`` (null where the weight is 0). The weights are divided by their sum.
@@ -113,7 +112,7 @@ def mixture(parts: Sequence[Part], value: Any, size: int) -> list[fmpq]:
     Raises
     ------
     CertificateError
-        Negative weights, none positive, or a law that is not in its polytope.
+        Negative weights, none positive, or a distribution that is not in its polytope.
     """
     reading.parts(value, {"members", "weights"}, "a mixture of sources")
     points = [point for part in parts for point in part.points]
@@ -155,11 +154,12 @@ def exact_numbers(values: Any, name: str, size: int) -> list[fmpq]:
 
 
 def worst_case(parts: Sequence[Part], cost: Sequence[fmpq], supports: Any) -> fmpq:
-    """Return an upper end of max over the sources P of sum_i P_i cost_i.
+    """Return an upper bound on max over the sources P of sum_i P_i cost_i.
 
-    Exact for points. For each polytope `supports` has ``multipliers`` y >= 0 and a ``level`` m, and
-    the end is bound . y + m + sum_i max(lower_i r_i, upper_i r_i), r = cost - matrix' y - m; and a
-    ``member``, a law of the polytope (null for a box), because nothing is claimed of empty ones.
+    It is exact for points. For each polytope `supports` has ``multipliers`` y >= 0 and a ``level``
+    m. With r = cost - matrix' y - m, the bound is bound . y + m + sum_i max(lower_i r_i, upper_i
+    r_i). There is also a ``member``, a distribution of the polytope (null for a box), because
+    nothing is claimed about empty polytopes.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def worst_case(parts: Sequence[Part], cost: Sequence[fmpq], supports: Any) -> fm
 
 
 def above_polytopes(bodies: Sequence[Body], cost: Sequence[Any], supports: Any) -> list[Any]:
-    """Return such an upper end for each polytope; the costs may be balls."""
+    """Return the upper bound of `worst_case` for each polytope; the costs may be balls."""
     result = []
     entries = _listed(supports, "the supports", len(bodies))
     for body, entry in zip(bodies, entries, strict=True):

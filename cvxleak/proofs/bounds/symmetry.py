@@ -1,15 +1,15 @@
 """Symmetries of a lumped problem, and which posteriors they make superfluous.
 
 A symmetry permutes the values of A by p and the outputs by s so that every row R_{a,g} is again a
-row of the value p(a) once its entries are moved by s. It carries an adversary w over to one with
-the same information, and with the same entropy if the multiplicities agree; where they do not, all
-those that symmetries move onto one another are replaced by the largest of them, which only lets
-more adversaries in. The posteriors move along: rho'_{s(y)}(p(a)) = rho_y(a) (uniform where y does
-not occur).
+row of the value p(a) once its entries are moved by s. It maps an adversary w to one with the same
+information, and with the same entropy if the multiplicities agree. If they do not agree,
+multiplicities that symmetries map to one another are replaced by the largest of them, which only
+enlarges the class of adversaries. The posteriors move along: rho'_{s(y)}(p(a)) = rho_y(a) (uniform
+where y does not occur).
 
-Let T(rho) = sum_{y,a} (|Y| - y) a rho_y(a). Of all adversaries that a group of symmetries makes of
-one, take that with the largest T. None of the symmetries increases its T, so a region of posteriors
-in which one of them does so everywhere may be left out.
+Let T(rho) = sum_{y,a} (|Y| - y) a rho_y(a). Of all adversaries to which a group of symmetries maps
+one, take the one with the largest T. No symmetry increases its T, so a region of posteriors in
+which some symmetry increases T everywhere may be left out.
 """
 
 from __future__ import annotations

@@ -1,30 +1,31 @@
 r"""The tangent's bound on phi_a (`time_sharing`), in floats with a proved allowance.
 
-D(v R || t) + lam (H(v) + <v, log m>) lies below its tangent at a law v0 once relative entropy
-contracts by eta <= lam, D(v R || v0 R) <= eta D(v || v0) for all laws v: with q = v0 R
+D(v R || t) + lam (H(v) + <v, log m>) lies below its tangent at a distribution v0 if relative
+entropy contracts by eta <= lam: D(v R || v0 R) <= eta D(v || v0) for all distributions v. With q =
+v0 R,
 
     D(v R || t) <= <v, R log(q / t)> + eta D(v || v0).
 
-**eta** = 1 - min (sum_y sqrt(P_y Q_y))^2 over pairs of rows P, Q of R. Seen along the segment from
-v0 to v the contraction is an inequality of second derivatives, with r = v R: for all d with sum 0,
+**eta** = 1 - min (sum_y sqrt(P_y Q_y))^2 over pairs of rows P, Q of R. Along the segment from v0 to
+v, with r = v R, the contraction is an inequality of second derivatives: for all d with sum 0,
 
     sum_y (d R)_y^2 / r_y <= eta sum_g d_g^2 / v_g.
 
-The ratios d_g / v_g have the mean 0 under v. Such a v is a mixture of laws on two points under
-which they have the mean 0 as well; the right side adds up over the parts, and the left side, convex
-and homogeneous in (d, v), is at most the sum. So two rows P, Q are left, with shares p + q = 1 and
-d = (1, -1). There p q (P - Q)^2 = (p P + q Q)(q P + p Q) - P Q, so the left side is the right
-side times 1 - sum_y P_y Q_y / (p P_y + q Q_y), and by Cauchy and Schwarz that last sum is at least
-(sum_y sqrt(P_y Q_y))^2. Neither is new: for two rows the bound is in Y. Polyanskiy and Y. Wu,
-Strong data-processing inequalities for channels and Bayesian networks (2015), and that two rows
-are the worst is shown by O. Ordentlich and Y. Polyanskiy, Strong data processing constant is
-achieved by binary inputs.
+The ratios d_g / v_g have mean 0 under v. Such a v is a mixture of distributions on two points under
+which they also have mean 0. The right side is the sum over these parts, and the left side, convex
+and homogeneous in (d, v), is at most the sum. So it is enough to consider two rows P, Q, with
+shares p + q = 1 and d = (1, -1). Then p q (P - Q)^2 = (p P + q Q)(q P + p Q) - P Q, so the left
+side is the right side times 1 - sum_y P_y Q_y / (p P_y + q Q_y). By the Cauchy-Schwarz inequality
+that sum is at least (sum_y sqrt(P_y Q_y))^2. Both facts are known: the bound for two rows is in Y.
+Polyanskiy and Y. Wu, Strong data-processing inequalities for channels and Bayesian networks (2015);
+that two rows are the worst case is shown by O. Ordentlich and Y. Polyanskiy, Strong data processing
+constant is achieved by binary inputs.
 
-**Rounding.** What is assumed stands in `cvxleak.exact.outward`; u = 2^-53, n groups, |Y| outputs.
+**Rounding.** `cvxleak.exact.outward` states the assumptions; u = 2^-53, n groups, |Y| outputs.
 The rows, divided by their sums, are off by (|Y| + 4) u of themselves. So q is off by
 (n + |Y| + 8) u of itself, sums of sqrt(P_y Q_y) by (2 |Y| + 9) u, and log q - log t by
 (n + |Y| + 18) u (2 + |log q| + |log t|), to which the inner product with a row adds (2 |Y| + 6) u
-of the same sizes. What is allowed exceeds the sum of these by more than its own rounding and what
+of the same sizes. The allowance exceeds the sum of these by more than its own rounding and what
 underflows.
 """
 
@@ -38,7 +39,7 @@ from cvxleak.exact.outward import SMALLEST, UNIT_ROUNDOFF, Array, logarithm
 __all__ = ["PAIRS_LIMIT", "contraction", "heights"]
 
 PAIRS_LIMIT = 10**5
-"""Most pairs of rows of a value that are compared; past it eta = 1."""
+"""Most pairs of rows of a value that are compared; above it eta = 1."""
 
 
 def contraction(rows: Array) -> float:
@@ -46,7 +47,7 @@ def contraction(rows: Array) -> float:
 
     Examples
     --------
-    A binary symmetric channel brings laws together by (1 - 2 p)^2:
+    A binary symmetric channel brings distributions together by (1 - 2 p)^2:
 
     >>> import numpy as np
     >>> from cvxleak.proofs.bounds.tangents import contraction

@@ -1,16 +1,20 @@
-"""What multipliers prove by the time-sharing bound: one small problem for each value.
+"""The time-sharing bound from multipliers: one small problem for each value.
 
-For lam > 0 and any law t of the outputs, with r_a the output law given the value a,
+For lam > 0 and any distribution t of the outputs, with r_a the output's distribution given value a,
 
     I(A;Y) <= sum_a pi_a D(r_a || t) <= lam log sum_a exp(phi_a / lam) - lam b,
     phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
 
-Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a
-(`cvxleak.proofs.bounds.tangents`), or a tree of intervals of the r_{a,y} with a nu at each leaf
-(`cvxleak.audit.search.sharing` derives it), or a tree of boxes of the law v
-(`cvxleak.proofs.bounds.law_boxes`), or of the masses of blocks of contexts
-(`cvxleak.proofs.bounds.law_blocks`). The cuts are replayed from the root, where each
-interval runs from the least to the largest entry of the rows, and from 0 to 1 for v and masses.
+phi_a is bounded for each value in one of these ways:
+
+- by the tangent at a distribution v0, for lam >= eta_a (`cvxleak.proofs.bounds.tangents`);
+- by a tree of intervals of the r_{a,y}, with a nu at each leaf (`cvxleak.audit.search.sharing`
+  derives the bound);
+- by a tree of boxes of the distribution v (`cvxleak.proofs.bounds.law_boxes`), or of the masses of
+  blocks of contexts (`cvxleak.proofs.bounds.law_blocks`).
+
+The cuts of a tree are replayed from the root. There each interval is from the least to the largest
+entry of the rows, and from 0 to 1 for v and masses.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 __all__ = ["sharing_bound"]
 
 GROUPS_LIMIT = 2**13
-"""Most groups of a value in boxes, whose ends are added up without rounding."""
+"""Most groups of a value in boxes, so that their endpoints are added up without rounding."""
 
 
 BALLS_LIMIT = 10**6
@@ -62,7 +66,7 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
     parts = proof["values"]
     if not isinstance(parts, list) or len(parts) != len(lumped.values):
         raise CertificateError("the time-sharing bound does not fit the lumped problem")
-    # Floats allow for their rounding: what balls are quick enough for, they prove.
+    # Floats need an allowance for rounding, so balls are used where they are fast enough.
     small = lumped.rows.size <= BALLS_LIMIT
     exact = [small or not isinstance(part, Mapping) or "law" not in part for part in parts]
     rows: list[Matrix] = [[] for _ in parts]
@@ -88,7 +92,7 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
 def _by_tangent(
     part: Mapping[str, Any], rows: Array, logs: list[Ball], lam: Ball, t: Array
 ) -> Ball:
-    """Return a bound on phi_a by the tangent at a law of the contexts."""
+    """Return a bound on phi_a by the tangent at a distribution of the contexts."""
     reading.parts(part, {"law"}, "the bound of a value")
     weights = unpack(part["law"], (len(rows),)).astype(float)
     eta = arb(contraction(rows))
@@ -105,7 +109,7 @@ def _by_tangent(
 
 
 Ends = tuple[float | None, float | None]
-"""Of an interval; None where it was never cut."""
+"""Endpoints of an interval; None where it was never cut."""
 
 
 Box = tuple[list[float], list[float]]
@@ -121,7 +125,7 @@ class _Value:
         self._heights: dict[tuple[int, float], Ball] = {}
 
     def by_tangent(self, part: Mapping[str, Any]) -> Ball:
-        """Return a bound on phi_a by the tangent at a law of the contexts."""
+        """Return a bound on phi_a by the tangent at a distribution of the contexts."""
         reading.parts(part, {"law"}, "the bound of a value")
         weights = unpack(part["law"], (len(self._rows),))
         eta = self._contraction()
@@ -157,7 +161,7 @@ class _Value:
         roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
         least = balls.least((roots * roots.transpose()).entries())
         eta = 1 - least * least
-        # Where rows all but exclude each other, the ball reaches beyond 1; eta does not.
+        # Where rows nearly exclude each other, the ball extends beyond 1; eta does not.
         return eta if eta < 1 else arb(1)
 
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
@@ -190,7 +194,7 @@ class _Value:
         return worst
 
     def by_boxes(self, part: Mapping[str, Any]) -> Ball:
-        """Return a bound on phi_a by a tree of boxes of the law of the contexts."""
+        """Return a bound on phi_a by a tree of boxes of the distribution of the contexts."""
         reading.parts(part, {"groups", "cuts", "leaves"}, "the bound of a value")
         size = len(self._rows)
         tree = unpack_tree(part, "groups", (), 1 + size, size * len(self._logs_t))
@@ -219,7 +223,7 @@ class _Value:
         return arb(float(bounds.max()))
 
     def _boxes(self, tree: Any, size: int) -> tuple[Array, Array]:
-        """Return the lower and the upper ends of the boxes that the leaves are about."""
+        """Return the lower and the upper bounds of the leaves' boxes."""
         if size > GROUPS_LIMIT:
             raise CertificateError(f"boxes can have at most {GROUPS_LIMIT} groups; found {size}")
         nodes, cuts, _ = tree

@@ -1,7 +1,7 @@
 """Binary trees in certificates: nodes in preorder, where they are cut, multipliers at the leaves.
 
-A tree of L leaves has 2 L - 1 nodes and L - 1 cuts. The declared shapes have to say so before
-anything is decompressed, so a small file cannot ask for more memory than its leaves are worth.
+A tree of L leaves has 2 L - 1 nodes and L - 1 cuts. The declared shapes must agree with that before
+anything is decompressed, so that a small file cannot ask for more memory than its leaves need.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DEPTH_LIMIT", "replayed", "unpack_tree"]
 Part = TypeVar("Part")
 
 DEPTH_LIMIT = 10_000
-"""Most open branches of a tree that are kept; one more than the cuts above its deepest leaf."""
+"""Most open branches of a tree; one more than the cuts above its deepest leaf."""
 
 
 def unpack_tree(
@@ -73,11 +73,11 @@ def replayed(
     tree: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     cut: Callable[[Part, Any, float], tuple[Part, Part]],
 ) -> Iterator[tuple[Part, list[float]]]:
-    """Yield the part of the root that each leaf of a tree is about, and its multipliers.
+    """Yield for each leaf of a tree its part of the root, and its multipliers.
 
     ``cut(part, node, place)`` returns two parts that cover the given one, so the leaves cover the
-    root. `unpack_tree` has counted one node more than twice the cuts: where no node comes too late,
-    none is left waiting after the last.
+    root. `unpack_tree` has checked that there is one node more than twice the cuts. So if no node
+    comes after the last leaf, no branch is left open.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Half-spaces that stand for the user's constraints on a channel, and what multipliers prove.
+"""Half-spaces for the user's own constraints on a channel, and what multipliers prove with them.
 
 A problem lists them under "own". Each entry {"entries": [[x, y, a], ...], "further": [[j, b], ...],
 "at_least": c, "equal": false} says of a channel q that there are numbers z (the same for all
@@ -6,22 +6,22 @@ entries) with
 
     sum a q(y|x) + sum b z_j >= c - r,    r = 2^-40 ( |c| + sum |a| q(y|x) ),
 
-and, where "equal" is true, <= c + r as well. The room r belongs to the problem, so that an equation
-between floats can be met by floats at all: both ends are about exactly the same channels. It moves
-a and c by the part 2^-40 and nothing else: what z contributes has no room, since z may be large.
+and, if "equal" is true, <= c + r as well. The tolerance r is part of the problem, so that floats
+can meet an equation between floats, while both bounds are about exactly the same channels. It is a
+share of 2^-40 of the terms in a and c only. The terms in z have no tolerance, since z may be large.
 
-A proof lists a multiplier g_i for each under "own", of either sign where "equal" is true and not
-negative otherwise. If sum_i g_i b_ij = 0 for all j,
+A proof lists a multiplier g_i for each entry of "own". It may have either sign if "equal" is true,
+and is not negative otherwise. If sum_i g_i b_ij = 0 for all j,
 
     sum_i g_i ( sum a_i q - c_i ) + sum_i |g_i| 2^-40 ( |c_i| + sum |a_i| q ) >= 0
 
 for all channels of the set, whatever z is, which is what a dual bound needs. Multipliers that are
-floats seldom cancel: the proof may name entries under "balance" whose multipliers are moved, by the
-exact solution of the linear equations, until they do.
+floats seldom cancel exactly. The proof may therefore name entries under "balance": their
+multipliers are changed, by the exact solution of the linear equations, so that all cancel.
 
-The witness has z_0, z_1, ... under "further", floats or fractions in text, and meets every entry in
-rational arithmetic. Files of schema version 1 have no such values: a witness of theirs with an
-entry that needs them shows nothing. Their multipliers are applied without the room.
+The witness has z_0, z_1, ... under "further", floats or fractions written as text, and meets every
+entry in rational arithmetic. Files of schema version 1 have no such values, so their witness proves
+nothing if an entry needs them. Their multipliers are applied without the tolerance.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from cvxleak.proofs.bounds.source_sets import exact_numbers
 __all__ = ["BALANCED", "OwnRow", "missed", "priced", "read_own", "surplus", "witness_extras"]
 
 ROOM = fmpq(1, 1 << 40)
-"""The part of its coefficients of the channel and its right-hand side that a half-space gives."""
+"""The tolerance of a half-space, relative to its channel coefficients and its right-hand side."""
 
 BALANCED = 100
-"""Most multipliers that are moved: the equations are solved in rational numbers."""
+"""Most multipliers that are changed: the equations are solved in rational numbers."""
 
 
 class OwnRow(NamedTuple):
@@ -70,7 +70,7 @@ def read_own(values: Any, rows: int, outputs: int) -> list[OwnRow]:
     Raises
     ------
     CertificateError
-        Anything else than what the module describes.
+        Anything that the module's docstring does not describe.
 
     Examples
     --------
@@ -89,12 +89,12 @@ def priced(
 ) -> tuple[list[tuple[int, int, arb]], arb]:
     """Return cells (x, y, amount) and a number c: sum amount q(y|x) >= c on the set.
 
-    They are what the multipliers of a proof add up to, the room of each half-space included.
+    They are the weighted sum of the half-spaces, including the tolerance of each.
 
     Raises
     ------
     CertificateError
-        Multipliers that are negative, or that leave something of a further variable.
+        Multipliers that are negative, or that do not cancel a further variable.
     """
     given = reading.numbers(proof["own"], "own", len(own))
     multipliers = [rational(value) for value in given]
@@ -115,14 +115,14 @@ def priced(
 
 
 def witness_extras() -> set[str]:
-    """Return what a witness may hold beside its channel."""
+    """Return the keys that a witness may have besides its channel."""
     return set() if reading.schema_version() == 1 else {"further"}
 
 
 def missed(
     own: Sequence[OwnRow], channel: Sequence[Sequence[fmpq]], witness: Mapping[str, Any]
 ) -> str:
-    """Return why a witness is not shown to be in the half-spaces; nothing if it is.
+    """Return why a witness is not shown to be in the half-spaces, or an empty text if it is.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def missed(
 def surplus(
     row: OwnRow, channel: Sequence[Sequence[fmpq]], values: Sequence[fmpq]
 ) -> tuple[fmpq, fmpq]:
-    """Return sum a q + sum b z - c for an entry, and its room r."""
+    """Return sum a q + sum b z - c for an entry, and its tolerance r."""
     limit = rational(row.at_least)
     left, room = -limit, ROOM * abs(limit)
     for x, y, a in row.entries:
@@ -168,7 +168,7 @@ def surplus(
 
 
 def _balance(own: Sequence[OwnRow], multipliers: list[fmpq], named: Any) -> None:
-    """Move the named multipliers until those of each further variable cancel."""
+    """Change the named multipliers so that those of each further variable cancel."""
     (movable,) = reading.groups([named], "the balance")
     if len(movable) > BALANCED or len(set(movable)) != len(movable):
         raise CertificateError(f"the balance must name at most {BALANCED} entries, each once")

@@ -1,8 +1,8 @@
-"""What multipliers (lam, q, t, kappa) prove by I(A;Y) <= (1 - q) H(A) + q I(X;Y).
+"""The bound that multipliers (lam, q, t, kappa) give by I(A;Y) <= (1 - q) H(A) + q I(X;Y).
 
-For any law t on the outputs I(X;Y) <= <w, D> with D_{a,g} = D(R_{a,g} || t). Adding
-lam (F(w) - b) >= 0 and kappa_j (d_j + t_j F(w) - <C_j, w>) >= 0 and maximizing over w leaves the
-number that is computed here (`cvxleak.audit.search.whole_dataset`). The divergences come from
+For any distribution t on the outputs I(X;Y) <= <w, D> with D_{a,g} = D(R_{a,g} || t). Adding
+lam (F(w) - b) >= 0 and kappa_j (d_j + t_j F(w) - <C_j, w>) >= 0 and maximizing over w gives the
+number that is computed here (`cvxleak.audit.search.whole_dataset`). The divergences are computed in
 floating point with a proved error bound, since there may be millions of logarithms in them; the
 rest is in balls.
 """
@@ -62,8 +62,8 @@ def dataset_bound(
 def _divergences(rows: Array, t: Array) -> Array:
     """Return floats above D(row || t) for every row, for rows and t as written.
 
-    The error bound is that of `cvxleak.capacities.enclosure`, for the same sums; what is
-    needed for it, sums within 1e-8 of 1, holds for the rows and is checked for t.
+    The error bound is that of `cvxleak.capacities.enclosure`, for the same sums. It needs sums
+    within 1e-8 of 1, which is known for the rows and checked for t.
     """
     if not np.isfinite(t).all() or (t < 0).any():
         raise CertificateError("the output distribution does not fit the lumped problem")
