@@ -97,11 +97,16 @@ def number(row: dict[str, Any]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["| | computed | compared with | |", "|---|---:|---:|---|"]
+    differ = any(not row["agrees"] for row in rows)
+    lines = ["| | computed | compared with |", "|---|---:|---:|"]
+    if differ:
+        lines = [lines[0] + " erratum |", lines[1] + "---|"]
     for row in rows:
         beside = row["numeral"] or f"*{row['printed']:.6g}*"
-        verdict = "" if row["agrees"] else f"[{row['erratum']}](errata.md)"
-        lines.append(f"| {escaped(row['name'])} | {number(row)} | {beside} | {verdict} |")
+        cells = [escaped(row["name"]), number(row), beside]
+        if differ:
+            cells.append("" if row["agrees"] else f"[{row['erratum']}](errata.md)")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
