@@ -30,12 +30,12 @@ class Release:
     output : hashable
         The released value.
     distortion : tuple of float
-        Proved bounds on the least expected distortion within the budgets. The upper bound is the
-        expected distortion of the kernel that was used.
+        Lower and upper bound on the least expected distortion within the budgets, both proved. The
+        upper bound is the expected distortion of the kernel that was used.
     epsilon, delta : float
         The budgets of the request, in nats.
     copy_of : int or None
-        The earlier release that this one repeats; it reveals nothing to those who have that one.
+        The earlier release that this one repeats; those who have that one learn nothing new.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Upper bound on what a party, or several parties who collude, may have learned.
+    """Upper bound on what a party, or several parties that collude, may have learned.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`Budgets`: what each party, some coalitions, and everybody together may learn."""
+"""`Budgets`: what each party, some coalitions, and all parties together may learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cvxleak.desk.history import Observer
 __all__ = ["Budgets", "Limits", "party_name"]
 
 Limits = dict[Observer | None, float]
-"""Budgets, in nats, of all who get to see a release; None stands for everybody together."""
+"""Budgets, in nats, of all observers of a release; None stands for all parties together."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Budgets:
     Parameters
     ----------
     epsilon : float or mapping of str to float
-        Of each party; with a mapping, only the parties in it are served.
+        Budget of each party; with a mapping, only the parties in it are served.
     delta : float
-        Of everybody together.
+        Budget of all parties together.
     coalitions : mapping of tuples of str to float
-        Of some parties together.
+        Budgets of some parties together.
 
     Raises
     ------
     ValidationError
-        A name or a number that is none, or a budget above `delta`.
+        An invalid name or number, or a budget above `delta`.
     """
 
     epsilon: float | dict[str, float]
@@ -88,7 +88,7 @@ class Budgets:
         return cls(data["epsilon"], data["delta"], groups)
 
     def of(self, who: Observer) -> float:
-        """Return the budget of some parties; infinite where there is none."""
+        """Return the budget of some parties; infinite if they have none."""
         own = math.inf
         if len(who) == 1:
             (party,) = who
@@ -98,7 +98,7 @@ class Budgets:
     def of_request(
         self, party: str, epsilon: float | None, delta: float | None, before: float
     ) -> Limits:
-        """Return the budget of everybody who gets to see a release to `party`.
+        """Return the budgets of all observers of a release to `party`.
 
         `before` is the largest delta of the requests before this one.
 
@@ -107,7 +107,7 @@ class Budgets:
         ValidationError
             delta below `before`, or epsilon above delta (SEQUENTIAL, section II).
         InfeasibleError
-            More than the ledger allows; the message says how much it does.
+            A budget above what the ledger allows, which the message states.
         """
         if isinstance(self.epsilon, dict) and party not in self.epsilon:
             raise InfeasibleError(
@@ -135,7 +135,7 @@ class Budgets:
 
 
 def party_name(party: Any, argument: str) -> str:
-    """Return the name of a party, or say what is wrong with it."""
+    """Return the name of a party; raise if it is not valid."""
     if not isinstance(party, str) or not party or party != party.strip():
         raise ValidationError(
             f"{argument}: found {short(party)}; the name of a party is text without leading or "

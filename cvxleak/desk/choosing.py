@@ -1,4 +1,4 @@
-"""Which kernel answers a request: the optimal one, on the grid, made to keep every budget."""
+"""The kernel that answers a request: optimal, with probabilities on a grid, within every budget."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ from cvxleak.model import Channel, Distortion
 __all__ = ["Choice", "choose_kernel", "known_as", "within"]
 
 INDIFFERENT = 1e-6
-"""Of two kernels whose expected distortion differs by less than this share of the range of the
-distortion, the one that tells less is used."""
+"""Difference of expected distortion that does not matter, as a share of the distortion's range.
+
+Of two kernels that differ by less, the one that reveals less is used.
+"""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel that keeps the budgets, and how good it is.
+    """A kernel within the budgets, and its distortion.
 
     Attributes
     ----------
     kernel : array, shape (seen, |X|, outputs)
     distortion : tuple of float
-        Proved bounds of the least expected distortion; the kernel has the upper one.
+        Lower and upper bound on the least expected distortion, both proved; the kernel has the
+        upper one.
     copy_of : int or None
         The earlier release, from 1, that it repeats.
     """
@@ -51,15 +54,15 @@ def choose_kernel(
     past: Sequence[tuple[Hashable, ...]],
     time_limit: float | None,
 ) -> Choice:
-    """Return the kernel of a request that keeps `limits`.
+    """Return the kernel that answers a request within `limits`.
 
-    An earlier release that would do as well is repeated, since that tells nothing new (SEQUENTIAL,
-    section III); `past` holds the labels of the outputs of each.
+    If an earlier release would do as well, it is repeated, since that reveals nothing new
+    (SEQUENTIAL, section III). `past` has the output labels of each earlier release.
 
     Raises
     ------
     InfeasibleError
-        A budget is below what was told already; the message says how much that is.
+        A budget is below what was revealed already; the message says how much that is.
     """
     for who, budget in limits.items():
         spent = history.spent(who)
@@ -98,7 +101,7 @@ def choose_kernel(
 
 
 def within(history: History | RealizedHistory, limits: Limits) -> list[str]:
-    """Return who may know more than the limits allow, in words."""
+    """Return, in words, which observers may know more than the limits allow."""
     return [
         known_as(who) for who, budget in limits.items() if not history.leakage(who)[1] <= budget
     ]
@@ -112,7 +115,7 @@ def known_as(who: Observer | None) -> str:
 def _quiet(
     masses: Mapping[Seen, Vector], costs: list[list[fmpq]], shape: tuple[int, int, int]
 ) -> Kernel:
-    """Return the best kernel that depends on the asker's own outputs only: it tells nothing new."""
+    """Return the best kernel that depends on the party's own outputs: it reveals nothing new."""
     totals: dict[tuple[int, ...], list[fmpq]] = {}
     for seen, mass in masses.items():
         total = totals.setdefault(seen.own, [fmpq(0)] * shape[2])
@@ -125,9 +128,9 @@ def _quiet(
 def _repaired(
     history: History | RealizedHistory, party: str, kernel: Kernel, silent: Kernel, limits: Limits
 ) -> Kernel:
-    """Mix a kernel with one that tells nothing new, as little as the budgets need.
+    """Mix a kernel with one that reveals nothing new, as little as the budgets require.
 
-    Every leakage is convex in the kernel, so it falls towards what was told before.
+    Every leakage is convex in the kernel, so mixing moves it towards what was revealed before.
     """
     share = 0.0
     while not _keeps(history, party, candidate := mixed(kernel, silent, share), limits):
@@ -143,7 +146,7 @@ def _keeps(history: History | RealizedHistory, party: str, kernel: Kernel, limit
     seen = history.realized(looker)
     masses = history.seen(looker)
     rows = kernel[list(masses).index(seen)]
-    # Any output that can come will do: what may have been told does not depend on it.
+    # Any possible output can be used: the amount that may be revealed does not depend on it.
     support = [q != 0 for q in masses[seen]]
     possible = int(np.argmax(rows[support].sum(axis=0)))
     after.add(Entry(party, kernel.tolist(), possible, looker is not None))

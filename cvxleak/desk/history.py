@@ -1,18 +1,20 @@
 """Histories of releases, merged into classes, in exact rational arithmetic.
 
-Let Z be all outputs so far and x the data. Two histories with proportional likelihoods
-p(z|x) tell the same about x; they are one *class* C, which is a sufficient statistic of Z for X.
-A kernel that looks at the history only through C loses nothing against one that sees Z (SEQUENTIAL
-eq. (2)): averaging it over Z given C keeps p(rhat, x) and can only lower I(Rhat, Z; X). And then
-Z - (C, Rhat) - X, so that I(Rhat, Z; X) = I(Rhat, C; X) exactly, whatever is released later.
+Let Z be all outputs so far and x the data. Two histories with proportional likelihoods p(z|x)
+reveal the same about x. They are merged into one *class* C, so that C is a sufficient statistic of
+Z for X. A kernel that depends on the history only through C loses nothing compared with one that
+sees Z (SEQUENTIAL eq. (2)): averaging a kernel over Z given C leaves p(rhat, x) unchanged, and can
+only lower I(Rhat, Z; X). Moreover Z - (C, Rhat) - X is a Markov chain, so that
+I(Rhat, Z; X) = I(Rhat, C; X) exactly, whatever is released later.
 
-A party that comes back is limited in what it learns from all its outputs V. Its kernel *looks* at V
-as well as at C, and the same averaging shows that nothing more is of use.
+If a party asks again, its budget limits what it learns from all its outputs V. Its kernel then
+depends on V as well as on C: it *looks* at V. By the same averaging, nothing else is of use.
 
-An *observer* is a set of parties who pool what they got. The table p(v, w, c, x) is kept for the
-outputs v of the parties whose kernels look and the views w of the observers that matter. Values of
-one observer's view whose tables are proportional, all else being equal, are merged; that is exact,
-since what tells them apart is noise, now and later.
+An *observer* is a set of parties that pool their outputs, and its *view* is what they have
+together. The table p(v, w, c, x) is kept for the outputs v of the parties whose kernels look, and
+the views w of the observers that have a budget. If two values of one observer's view have
+proportional tables, with everything else equal, they are merged. This is exact, since they differ
+by noise only, now and later.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ Rows = dict["Seen", list[list[fmpq]]]
 
 
 class Seen(NamedTuple):
-    """What a kernel looks at beside x: its party's own outputs (if it looks), and the class."""
+    """What a kernel depends on besides x: its party's own outputs (if it looks), and the class."""
 
     own: Outputs
     c: int
@@ -66,17 +68,17 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """One release of the past: who asked, with which kernel, and what came out.
+    """An earlier release: who asked, the kernel that was used, and the output.
 
     Attributes
     ----------
     party : str
     kernel : list, shape (seen, |X|, outputs)
-        p(rhat | seen, x) up to each row's exact sum, in the order of `History.seen`.
+        Rows in proportion to p(rhat | seen, x), in the order of `History.seen`.
     output : int
         The column that was drawn.
     looks : bool
-        Whether the kernel looks at the party's own earlier outputs.
+        Whether the kernel depends on the party's own earlier outputs.
     """
 
     party: str
@@ -91,18 +93,18 @@ class History:
     Parameters
     ----------
     prior : sequence of float
-        p(x) up to its exact sum.
+        Proportional to p(x); divided by its exact sum.
     entries : iterable of Entry
         The releases, first to last.
     observers : iterable of frozenset of str
-        Whose views are followed, beside everybody's.
+        The observers whose views are tracked, besides all parties together.
     asker : str, optional
-        Who asks next, if the kernel is to look at what that party got.
+        The party that asks next, if the kernel is to look at its outputs.
 
     Raises
     ------
     ValidationError
-        A kernel that does not fit, an output that it cannot give, or more numbers than
+        A kernel of the wrong shape, an output that is impossible under it, or more numbers than
         `SIZE_LIMIT`.
 
     Examples
@@ -144,7 +146,7 @@ class History:
         return self._table
 
     def seen(self, party: str | None = None) -> dict[Seen, Vector]:
-        """Return p(seen, x), in order: what the kernel of a looking party sees, or anybody's."""
+        """Return p(seen, x) by what a kernel sees, in order; of a looking party, or of any."""
         found: dict[Seen, Vector] = {}
         for key, vector in self._table.items():
             seen = self.of(key, party)
@@ -152,19 +154,19 @@ class History:
         return dict(sorted(found.items()))
 
     def realized(self, party: str | None = None) -> Seen:
-        """Return what a kernel sees of the history that was realized."""
+        """Return what a kernel sees of the realized history."""
         own = tuple(output for who, output in self._drawn if who == party)
         return Seen(own if party in self.lookers else (), self._realized)
 
     def output_of(self, number: int, seen: Seen, party: str | None = None) -> int | None:
-        """Return what release `number` gave, from 0, if that can be told from `seen`."""
+        """Return the output of release `number`, from 0, if `seen` determines it."""
         who = self._drawn[number][0]
         if who == party and party in self.lookers:
             return seen.own[sum(name == who for name, _ in self._drawn[:number])]
         return self._outputs[number][seen.c]
 
     def add(self, entry: Entry) -> None:
-        """Follow one more release."""
+        """Add a release to the table."""
         looker = entry.party if entry.looks else None
         masses = self.seen(looker)
         rows = self._rows(entry.kernel, masses)
@@ -198,7 +200,7 @@ class History:
         self.classes = len(places)
 
     def leakage(self, observer: Observer | None = None) -> tuple[float, float]:
-        """Return proved bounds of I(V; X) in nats for a followed observer, or for everybody."""
+        """Return proved bounds on I(V; X) in nats, for a tracked observer or all parties."""
         if observer is None:
             return information(self.seen().values())
         place = self.observers.index(observer)
@@ -208,7 +210,7 @@ class History:
         return information(views.values())
 
     def spent(self, observer: Observer | None = None) -> float:
-        """Return what counts against the budget of a followed observer before the next release."""
+        """Return what counts against a tracked observer's budget before the next release."""
         return self.leakage(observer)[1]
 
     def of(self, key: Key, party: str | None) -> Seen:
@@ -258,7 +260,7 @@ class History:
 
 
 def _merged(raw: dict[Key, Vector], place: int) -> dict[Key, Vector]:
-    """Give the views of one observer numbers, the same to those with proportional tables."""
+    """Replace one observer's views by numbers, equal ones if their tables are proportional."""
     tables: dict[Hashable, dict[Key, Vector]] = {}
     for key, vector in raw.items():
         rest = key._replace(views=(*key.views[:place], None, *key.views[place + 1 :]))
@@ -266,7 +268,7 @@ def _merged(raw: dict[Key, Vector], place: int) -> dict[Key, Vector]:
     numbers: dict[Hashable, int] = {}
     result: dict[Key, Vector] = {}
     for table in tables.values():
-        # In one order for all: which cells there are belongs to what is compared.
+        # In the same order for all, because which cells there are is part of the comparison.
         cells = sorted(table, key=repr)
         alike = tuple(cells), _direction(q for cell in cells for q in table[cell])
         number = numbers.setdefault(alike, len(numbers))
@@ -277,7 +279,7 @@ def _merged(raw: dict[Key, Vector], place: int) -> dict[Key, Vector]:
 
 
 def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
-    """Return proved bounds of I(V; X) for the rows p(v, x); exactly 0 if V tells nothing."""
+    """Return proved bounds on I(V; X) for the rows p(v, x); exactly 0 if V reveals nothing."""
     merged: dict[Outputs, Vector] = {}
     for row in table:
         if any(q != 0 for q in row):
@@ -291,7 +293,7 @@ def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
 
 
 def check_size(size: int, limit: int) -> None:
-    """Refuse what would take too much memory or time."""
+    """Raise if a table would take too much memory or time."""
     if size > limit:
         raise ValidationError(
             f"ledger: what may have been released so far takes more than {limit} numbers; ask for "

@@ -1,8 +1,8 @@
-"""Kernels p(rhat | c, x) as whole numbers over `GRID`: exact to draw from and to add up.
+"""Kernels p(rhat | c, x) as whole numbers over `GRID`, exact for drawing and for summing.
 
-Rounding to the grid costs a kernel about 1e-6 of its utility, and gives much: probabilities below
-half a step become zero, so that a copy is a copy, and outcomes that symmetry makes equal have
-equal posteriors, so that their histories are merged.
+Rounding to the grid costs a kernel about 1e-6 of its utility, and has two advantages. Probabilities
+below half a step become zero, so that a copy is exactly a copy. And outcomes that are equal by
+symmetry have exactly equal posteriors, so that their histories are merged.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def on_grid(rows: Array) -> Kernel:
     """
     scaled = np.maximum(rows, 0.0)
     scaled = scaled / scaled.sum(axis=-1, keepdims=True) * GRID
-    # What rounds to nothing is nothing: a remainder must not bring it back.
+    # What rounds to zero stays zero: a remainder must not raise it.
     kept = np.where(scaled < 0.5, 0.0, scaled)
     kept = kept / kept.sum(axis=-1, keepdims=True) * GRID
     whole = np.floor(kept)
     missing = (GRID - whole.sum(axis=-1, keepdims=True)).astype(np.int64)
     remainder = np.where(kept > 0, kept - whole, -1.0)
-    # Equal remainders within noise keep the order of the outputs, whatever the noise.
+    # Remainders that are equal up to noise keep the order of the outputs.
     order = np.argsort(-np.round(remainder, 3), axis=-1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(rows.shape[-1])[None, None, :], axis=-1)

@@ -1,8 +1,8 @@
 """`Ledger`: the one SQLite file of a release desk.
 
 It holds the model p(x), the budgets, each party's requests p(r|x), the kernels that were used and
-the outputs that were released; never the data. Every row carries a SHA-256 of itself and of the
-row before it, so a changed row is seen.
+the outputs that were released; never the data. Every row has a SHA-256 of itself and of the row
+before it, so that any changed row is detected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Ledger"]
 FORMAT = "cvxleak-release-ledger"
 VERSION = 1
 WAIT = 120.0
-"""Seconds to wait for another process that is in the middle of a release."""
+"""Seconds to wait for another process that is making a release."""
 
 NOT_A_LEDGER = "the file is not a ledger of a release desk"
 LOCKED = "another process holds the ledger; try again"
@@ -35,7 +35,7 @@ LOCKED = "another process holds the ledger; try again"
 LOST = "the release was written but cannot be read back, so it is not returned"
 
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""The errors of SQLite: the second where damaged text gets into its own messages."""
+"""The errors of SQLite: the second if damaged text gets into its own messages."""
 
 TABLES = (
     "CREATE TABLE ledger (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
@@ -45,11 +45,11 @@ TABLES = (
     sha256 TEXT NOT NULL
 ) STRICT""",
 )
-"""All that a ledger's file has: a trigger, say, could keep a release from being recorded."""
+"""The complete schema of a ledger; a trigger, say, could keep a release from being recorded."""
 
 
 class Ledger:
-    """A file of releases that only grows.
+    """A file of releases, to which releases are only added.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # Absolute: the program may go to another folder while the ledger is in use.
+        # Absolute, because the program may change its folder while the ledger is in use.
         self.path = Path(os.path.abspath(checked_path(path)))
         if not self.path.is_file():
             raise ValidationError(f"path: there is no ledger at {os.fspath(path)!r}")
@@ -79,8 +79,8 @@ class Ledger:
         Raises
         ------
         ValidationError
-            Something is there already, it cannot be written, or the heading has a label that JSON
-            cannot hold.
+            The file exists, it cannot be written, or the heading has a label that JSON cannot
+            represent.
         """
         target = Path(os.path.abspath(checked_path(path)))
         draft = target.parent / f".cvxleak-{secrets.token_hex(8)}"
@@ -91,7 +91,7 @@ class Ledger:
                 for table in TABLES:
                     connection.execute(table)
                 connection.executemany("INSERT INTO ledger VALUES (?, ?)", rows.items())
-            # A link is there as a whole or not at all, and never in the place of another file.
+            # A link is created completely or not at all, and never replaces another file.
             os.link(draft, target)
         except FileExistsError:
             raise ValidationError(f"path: {os.fspath(path)!r} already exists") from None
@@ -105,7 +105,7 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """The hash of the last row, and through it of all."""
+        """The hash of the last row, and so of the whole chain."""
         with self._open() as connection:
             return _chain(_rows(connection), self._seed)
 
@@ -127,14 +127,14 @@ class Ledger:
 
     @contextmanager
     def release(self) -> Iterator[Writer]:
-        """Hold the ledger for one release: nobody else can write until it is recorded.
+        """Lock the ledger for one release: no other process can write until it is recorded.
 
         Leaving the block without `Writer.record`, by an exception or otherwise, changes nothing.
 
         Raises
         ------
         ValidationError
-            As `releases`, or the file is another ledger by now.
+            As `releases`, or the file has become a different ledger.
         """
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -148,21 +148,21 @@ class Ledger:
         return [_parsed(content) for _, content, _ in self._read(connection)]
 
     def _read(self, connection: sqlite3.Connection) -> list[tuple[int, str, str]]:
-        """Return the rows, once the file is seen to be this ledger and its chain to be whole."""
+        """Return the rows; raise unless the file is this ledger and its chain is complete."""
         if _heading(connection) != self._text:
             raise ValidationError(
                 f"path: {os.fspath(self.path)!r} is no longer the ledger that was opened"
             )
         rows = _rows(connection)
         _chain(rows, self._seed)
-        # The last rows of a damaged file may be gone without a trace in the chain.
+        # The last rows of a damaged file may be missing without a trace in the chain.
         if _read(connection, "PRAGMA quick_check") != [("ok",)]:
             raise ValidationError("path: the file is damaged")
         return rows
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Connect, and say of an error of SQLite whether file, lock or disk is to blame."""
+        """Connect; report an error of SQLite as one of the file, the lock or the disk."""
         try:
             with closing(_connect(self.path)) as connection:
                 yield connection
@@ -175,7 +175,7 @@ class Ledger:
 
 
 class Writer:
-    """A ledger held for one release.
+    """A ledger that is locked for one release.
 
     Attributes
     ----------
@@ -190,16 +190,16 @@ class Writer:
         self.releases = [_parsed(content) for _, content, _ in self._rows]
 
     def record(self, content: dict[str, Any]) -> None:
-        """Write one more release to the disk; when this returns, it is there for good.
+        """Write a release to the disk; when this returns, it is permanent.
 
-        It is read back through a connection of its own: another program may have damaged or
-        replaced the file meanwhile, and the one that wrote would not notice.
+        It is read back through a second connection: another program may have damaged or replaced
+        the file in the meantime, which the first connection would not notice.
 
         Raises
         ------
         ValidationError
-            The disk is full or fails, JSON cannot hold a label, or the file does not have the
-            release after all.
+            The disk is full or fails, JSON cannot represent a label, or the file does not have the
+            release afterwards.
         """
         text = _json(content)
         before = self._rows[-1][2] if self._rows else self._ledger._seed
@@ -211,17 +211,17 @@ class Writer:
                 found = self._ledger._read(connection)
         except ValidationError as error:
             raise ValidationError(f"path: {LOST}: {error.detail}") from error
-        # Another process may have added to it by now.
+        # Another process may have added releases in the meantime.
         if found[: len(self._rows) + 1] != [*self._rows, row]:
             raise ValidationError(f"path: {LOST}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # A file that is gone by now is not made again.
+    # If the file is gone, it is not created again.
     place = f"file:{quote(os.fspath(path))}?mode=rw"
     connection = sqlite3.connect(place, timeout=WAIT, isolation_level=None, uri=True)
     try:
-        # A commit has reached the disk when it returns, power cut or not.
+        # A commit is on the disk when it returns, even if the power fails afterwards.
         connection.execute("PRAGMA synchronous = EXTRA")
     except ERRORS:
         connection.close()
@@ -239,7 +239,7 @@ def _heading(connection: sqlite3.Connection) -> str:
             f"{VERSION}"
         )
     made = _read(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-    # By what they look like: in a damaged file texts may have become something else.
+    # Types are checked, because a damaged file may have other types in place of text.
     if sorted(repr(sql) for (sql,) in made) != sorted(map(repr, TABLES)):
         raise ValidationError(f"path: {NOT_A_LEDGER}: it has other tables")
     if not isinstance(found["heading"], str):
@@ -252,7 +252,7 @@ def _rows(connection: sqlite3.Connection) -> list[tuple[int, str, str]]:
 
 
 def _chain(rows: list[tuple[int, str, str]], seed: str) -> str:
-    """Return the last hash, after each row's number and hash were found to be right."""
+    """Return the last hash; raise unless each row's number and hash are right."""
     before = seed
     for place, (number, content, sha256) in enumerate(rows, start=1):
         if number != place:

@@ -1,4 +1,4 @@
-"""The realized history: what was released is known, and only what comes next is random."""
+"""The realized history: the outputs so far are known, and only the next one is random."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["RealizedHistory"]
 
 
 class RealizedHistory:
-    """The law of the data given the outputs that were really released, and what each one told.
+    """The distribution of the data given the released outputs, and what each of them revealed.
 
-    Each release is counted with I(Rhat; X | Z = z) at the realized z: what it tells, before it is
-    drawn, somebody who knows all that was released before. The kernel exists for that history only,
-    so its output may tell of all that came before, whoever got it: an observer's amount is the
-    sum over *all* releases up to its last one. That is no I(V; X), and nothing is claimed about
-    other histories.
+    Each release counts as I(Rhat; X | Z = z) at the realized z: what it reveals, before it is
+    drawn, to an adversary who knows all earlier outputs. The kernel exists for that history only,
+    so its output may depend on all earlier outputs, whoever got them. An observer's amount is
+    therefore the sum over *all* releases up to its last one. This is not an I(V; X), and nothing is
+    claimed about other histories.
 
     Parameters
     ----------
     prior : sequence of float
-        p(x) up to its exact sum.
+        Proportional to p(x); divided by its exact sum.
     entries : iterable of Entry
-        The releases, first to last; each kernel has rows for one history.
+        The releases, first to last; each kernel has rows for the realized history only.
 
     Examples
     --------
@@ -54,15 +54,15 @@ class RealizedHistory:
         return {self.realized(): self._law}
 
     def realized(self, party: str | None = None) -> Seen:
-        """Return the one history that there is."""
+        """Return the realized history."""
         return Seen((), 0)
 
     def output_of(self, number: int, seen: Seen, party: str | None = None) -> int | None:
-        """Return what release `number` gave, from 0."""
+        """Return the output of release `number`, from 0."""
         return self._past[number][1]
 
     def add(self, entry: Entry) -> None:
-        """Follow one more release."""
+        """Add a release."""
         if len(entry.kernel) != 1:
             raise ValidationError(
                 f"kernel: found rows for {len(entry.kernel)} histories; there is 1"
@@ -81,7 +81,7 @@ class RealizedHistory:
         self._law = tuple(q / total for q in mass[entry.output])
 
     def leakage(self, observer: Observer | None = None) -> tuple[float, float]:
-        """Return proved ends of the sum of I(Rhat; X | Z = z) up to an observer's last release."""
+        """Return proved bounds on the sum of I(Rhat; X | Z = z) up to an observer's last output."""
         last = len(self._past)
         if observer is not None:
             places = [k for k, (party, *_) in enumerate(self._past, 1) if party in observer]
@@ -96,5 +96,5 @@ class RealizedHistory:
             return max(balls.round_down(lower), 0.0), balls.round_up(upper)
 
     def spent(self, observer: Observer | None = None) -> float:
-        """Return what counts against anybody's budget before the next release: all releases."""
+        """Return what counts against every budget before the next release: all releases."""
         return self.leakage()[1]

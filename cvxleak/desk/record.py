@@ -1,4 +1,4 @@
-"""`Record`: one release as the ledger keeps it, read back strictly."""
+"""`Record`: one release as the ledger stores it, read back strictly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Record"]
 
 @dataclass(frozen=True)
 class Record:
-    """A release: who asked for what within which budgets, the kernel, and what was drawn.
+    """A release: the party, its request and budgets, the kernel, and the output.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Record:
     kernel : array, shape (seen, |X|, |R|)
         p(rhat | seen, x) times `GRID`.
     looks : bool
-        Whether the kernel looks at the party's own earlier outputs.
+        Whether the kernel depends on the party's own earlier outputs.
     expected_distortion : tuple of float
-        Proved bounds of the least one; the kernel has the upper one.
+        Lower and upper bound on the least one, both proved; the kernel has the upper one.
     copy_of : int or None
         The earlier release that it repeats.
     output : int
@@ -73,7 +73,7 @@ class Record:
         Raises
         ------
         ValidationError
-            Anything else: a part missing, of another type, or that does not fit the others.
+            Anything else: a part that is missing, has another type, or does not fit the others.
         """
         try:
             return cls._read(number, content)
@@ -125,12 +125,12 @@ class Record:
 
     @property
     def entry(self) -> Entry:
-        """The release as a history follows it."""
+        """The release in the form that a history takes."""
         return Entry(self.party, self.kernel.tolist(), self.output, self.looks)
 
     @property
     def release(self) -> Release:
-        """The release as the desk hands it out."""
+        """The release in the form that the desk returns."""
         return Release(
             self.number,
             self.party,

@@ -1,4 +1,4 @@
-"""`ReleaseDesk`: answers the requests of several parties, one after the other, within budgets."""
+"""`ReleaseDesk`: answers the requests of several parties, one after another, within budgets."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["ReleaseDesk"]
 Mode = Literal["ex_ante", "realized"]
 MODES = ("ex_ante", "realized")
 LISTED_PARTIES = 4
-"""Up to this many parties a report lists every coalition."""
+"""Most parties for which a report lists every coalition."""
 SECONDS = 60.0
-"""Most that a verification spends on solving the problem of one release again."""
+"""Most seconds that a verification spends on solving the problem of one release again."""
 
 
 class ReleaseDesk:
-    """A desk that releases data to several parties who may collude (SEQUENTIAL, section VI).
+    """A desk that releases data to several parties that may collude (SEQUENTIAL, section VI).
 
-    For each request R_k of a party the desk solves SEQUENTIAL's problem (1) with all earlier
-    outputs as Z: least E d(R, Rhat) over kernels p(rhat | z, x) such that what the party got so
-    far, with the new output, tells at most `epsilon` about X, and what everybody got tells at most
-    `delta`. It then draws the output, records it, and hands it out.
+    For each request R_k of a party the desk solves SEQUENTIAL's problem (1), with all earlier
+    outputs as Z: it minimizes E d(R, Rhat) over kernels p(rhat | z, x) for which the party's
+    outputs, including the new one, reveal at most `epsilon` about X, and the outputs of all parties
+    together at most `delta`. It then draws the output, records it, and returns it.
 
     Parameters
     ----------
@@ -55,26 +55,26 @@ class ReleaseDesk:
 
     Notes
     -----
-    *Which joint.* In mode ``"ex_ante"`` the joint is p(x) prod_k p(rhat_k | s_k, x), over all
-    histories that were possible, s_k being the class of the history and, for a party that comes
-    back, its own outputs; the claims I(V; X) <= budget
-    hold for it, before anything is drawn, provided that the requests themselves do not depend on
-    what was released. In mode ``"realized"`` the kernel is made for the history that was realized
-    only, from p(x | z); requests may depend on it. What is limited there, for everybody who gets an
-    output, is the sum of I(Rhat; X | Z = z) over *all* releases so far, because the output may tell
-    of any of them; so a party is served while that sum is below its epsilon. Nothing is claimed
-    ex ante.
+    *Modes.* They differ in the joint distribution that the budgets are about.
 
-    *The data.* x is an argument of `request` and stays there: neither the ledger nor an error
-    message holds it. The kernel is found before x is looked at.
+    - ``"ex_ante"``: p(x) prod_k p(rhat_k | s_k, x), over all histories that were possible. Here s_k
+      is the class of the history and, for a party that asks again, its own earlier outputs. Under
+      this distribution I(V; X) <= budget for the outputs V of each observer, before anything is
+      drawn, provided that the requests do not depend on what was released.
+    - ``"realized"``: the kernel is made for the realized history only, from p(x | z). Requests may
+      depend on it. For each party that gets an output, the budget limits the sum of
+      I(Rhat; X | Z = z) over *all* releases so far, because the output may depend on all of them.
+      So a party is served while that sum is below its epsilon. Nothing is claimed ex ante.
 
-    *Crashes.* A release is one transaction. It is on the disk, and read back through a second
-    connection, before the output is returned, and
-    if the program dies before, there was no release. Requests of several processes wait for each
-    other.
+    *The data.* x is an argument of `request` and is not kept: neither the ledger nor an error
+    message contains it. The kernel is computed before x is used.
+
+    *Crashes.* A release is one transaction. It is on the disk, and has been read back through a
+    second connection, before the output is returned. If the program dies before that, there was no
+    release. Requests of several processes wait for each other.
 
     *Kernels* have probabilities that are multiples of 2^-20. Leakages are computed from them in
-    exact and in ball arithmetic, so the budgets are truly met.
+    exact and in ball arithmetic, so the budgets are met without any rounding error.
 
     Examples
     --------
@@ -117,14 +117,14 @@ class ReleaseDesk:
         coalitions: Mapping[tuple[str, ...], float] | None = None,
         mode: Mode = "ex_ante",
     ) -> ReleaseDesk:
-        """Make a new ledger.
+        """Create a ledger.
 
         Parameters
         ----------
         path : path-like
-            Where; nothing may be there yet.
+            Path of the new ledger, which must not exist.
         prior : Prior, mapping or array_like, shape (|X|,)
-            p(x), the model of the data: what an outsider believes.
+            p(x), the model of the data: an outsider's prior.
         epsilon : float or mapping of str to float
             Most that one party may learn, in nats; with a mapping, only the parties named in it
             are served.
@@ -133,12 +133,12 @@ class ReleaseDesk:
         coalitions : mapping of tuples of str to float, optional
             Most that some parties may learn together.
         mode : {"ex_ante", "realized"}
-            Which joint distribution the budgets are about; see the class.
+            The joint distribution that the budgets are about; see the class.
 
         Raises
         ------
         ValidationError
-            A bad argument, or something is at `path` already.
+            A bad argument, or `path` exists already.
         """
         if mode not in MODES:
             raise ValidationError(f"mode: found {short(mode)}; it must be one of {MODES}")
@@ -152,7 +152,7 @@ class ReleaseDesk:
 
     @property
     def mode(self) -> Mode:
-        """Which joint distribution the budgets are about."""
+        """The joint distribution that the budgets are about."""
         return self._mode
 
     def request(
@@ -171,7 +171,7 @@ class ReleaseDesk:
         Parameters
         ----------
         party : str
-            Who asks.
+            The party that asks.
         request : Channel, mapping or array_like, shape (|X|, |R|), optional
             p(r | x), what the party wants to know; a mapping gives one r for each x. The data
             itself if left out. The released values are the labels of R.
@@ -179,25 +179,25 @@ class ReleaseDesk:
             Budgets of this request in nats, at most the ledger's, which are used if left out.
             `delta` must not be smaller than in an earlier request.
         x : hashable
-            The true data, a label of the model. It is used to draw and never kept.
+            The true data, a label of the model. It is used to draw the output and never stored.
         distortion : Distortion or array_like, shape (|R|, |R|), optional
             d(r, rhat); the Hamming distortion if left out.
         time_limit : float, optional
-            Seconds for the search; the best kernel found by then is used.
+            Seconds for the search; the best kernel found until then is used.
 
         Raises
         ------
         ValidationError
             A bad argument.
         InfeasibleError
-            The budgets are more than the ledger allows, or less than what was told already; the
+            The budgets are more than the ledger allows, or less than what was revealed already; the
             message gives the budgets that are possible. The ledger is unchanged.
         """
         name = party_name(party, "party")
         try:
             place = self._prior.labels.index(x)
         except ValueError:
-            # Without the value: messages end up in logs.
+            # Without the value, because messages are written to logs.
             raise ValidationError("x: not one of the model's values") from None
         channel = self._request(request)
         cost = self._distortion(distortion, channel)
@@ -234,17 +234,17 @@ class ReleaseDesk:
 
     @property
     def head(self) -> str:
-        """A hash of the whole ledger; kept elsewhere, it shows later that nothing is missing."""
+        """A hash of the whole ledger; a copy kept elsewhere shows later if anything is missing."""
         return self._ledger.head
 
     def releases(self) -> list[Release]:
-        """Return what was released so far, first to last."""
+        """Return the releases so far, first to last."""
         return [record.release for record in self._records(self._ledger.releases())]
 
     def report(self) -> DeskReport:
         """Return what each party and each coalition may have learned so far.
 
-        With more than four parties, the coalitions that have a budget, and everybody together.
+        With more than four parties, only the coalitions that have a budget, and all together.
         """
         records = self._records(self._ledger.releases())
         parties = sorted({record.party for record in records})
@@ -267,16 +267,16 @@ class ReleaseDesk:
         return DeskReport(self._mode, len(records), history.classes, tuple(exposures))
 
     def verify(self, head: str | None = None) -> DeskVerification:
-        """Recompute every release's leakage and distortion, and see that its budgets were met.
+        """Recompute every release's leakage and distortion, and check that its budgets were met.
 
-        The problem of every release is solved again, for at most a minute each: what was recorded
-        as the least distortion that it could have must not be above what is attained now.
+        The problem of every release is solved again, for at most a minute each. The least
+        distortion that was recorded must not be above what is attained now.
 
         Parameters
         ----------
         head : str, optional
-            What `head` was at an earlier time. Then it is also seen whether what the ledger held
-            at that time is still there.
+            The value of `head` at an earlier time. Then it is also checked that everything that the
+            ledger held at that time is still there.
         """
         errors = []
         try:

@@ -1,4 +1,4 @@
-"""The problem behind one release, `cvxleak.release`, for the histories as they stand."""
+"""The problem behind one release, `cvxleak.release`, for the present classes of histories."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ __all__ = ["SLACK", "TOLERANCE", "solve_kernel"]
 TOLERANCE = 1e-6
 """The gap to reach, as a share of the range of the distortion."""
 SLACK = 1e-13
-"""Nats by which the problem's budgets are larger, and a share of the distortion: more than rounding
-the law to floats can change, so that what is impossible in the problem is so at the desk."""
+"""Nats that are added to the problem's budgets, and a share of the distortion.
+
+It is more than the rounding of the distribution to floats can change, so that a request that is
+infeasible in the problem is infeasible at the desk.
+"""
 
 
 def solve_kernel(
@@ -34,15 +37,15 @@ def solve_kernel(
     limits: Limits,
     time_limit: float | None,
 ) -> tuple[Array, Bound]:
-    """Return p(rhat | seen, x) of a nearly optimal kernel, and the bracket of the least distortion.
+    """Return p(rhat | seen, x) of a nearly optimal kernel, and bounds on the least distortion.
 
-    The kernel of the problem may look at the views of all observers; here it is averaged over what
-    the desk's kernel does not see, which keeps the distortion, the joint distribution of output,
-    class and data, and that of output, own outputs and data.
+    The kernel of the problem may depend on the views of all observers. Here it is averaged over
+    what the desk's kernel does not see. This keeps the distortion, the joint distribution of
+    output, class and data, and that of output, own outputs and data.
     """
     if isinstance(history, RealizedHistory):
         room = min(budget - history.spent(who) for who, budget in limits.items())
-        # Where something was spent, rounded up, no room is left but for that rounding.
+        # If something was spent, which is rounded up, only that rounding is left.
         eased = room + SLACK if min(limits.values()) > 0 else 0.0
         joint = _joint(history.seen().values(), request)
         problem = release_problem(joint, eased, distortion=distortion.matrix)
@@ -50,7 +53,7 @@ def solve_kernel(
         return bound.witness.reshape(1, len(request.inputs), -1), bound
     keys = list(history.table)
     outputs = len(request.outputs)
-    # The problem has two coalitions of its own beside those with limits.
+    # The problem has two coalitions of its own besides those with limits.
     rows = sum(q != 0 for masses in history.table.values() for q in masses)
     check_size(rows * outputs * max(3 + len(limits), outputs), PROOF_LIMIT)
     law = _joint(history.table.values(), request)
@@ -62,7 +65,8 @@ def solve_kernel(
             numbers = [key.views[place] for key in keys]
             views.append(np.unique(np.array(numbers), return_inverse=True)[1])
             budgets.append(budget)
-    # Who sees more must not be allowed less, or the less has to be said of both.
+    # A coalition that sees more must not have a smaller budget; otherwise the smaller one is used
+    # for both.
     least = [
         _eased(min(b for other, b in zip(views, budgets, strict=True) if _refines(other, mine)))
         for mine in views
