@@ -3,10 +3,10 @@
 
 A second checker, independent of the one that `cvxleak.verify` runs: written from the format
 (docs/certificates.md) and the proofs (docs/theory), not from the first one's code. It lumps the
-problem by itself, finds out which groups of records have to be covered, and computes both ends in
-whole numbers: what is rational exactly, logarithms and exponentials rounded outward.
+problem by itself, determines which groups of records have to be covered, and computes both bounds
+in whole numbers: rational numbers exactly, logarithms and exponentials rounded outward.
 
-Exit code: 0 every claimed end is proved, 1 one is not, 2 unusable file, 3 unknown kind or proof."""
+Exit code: 0 all claimed bounds proved, 1 one is not, 2 unusable file, 3 unknown kind or proof."""
 
 import array
 import base64
@@ -29,12 +29,12 @@ PROVED, NOT_PROVED, UNUSABLE, UNKNOWN = 0, 1, 2, 3
 LARGEST_FILE = 1 << 28  # bytes
 LARGEST_ARRAY = 1 << 24  # numbers in all packed arrays and runs of a file together
 LARGEST_SPACE = 1 << 20  # datasets that are listed one by one
-LARGEST_WORK = 1 << 26  # elementary steps of all of a file, a step being some microseconds
+LARGEST_WORK = 1 << 26  # elementary steps for all of a file, a step being some microseconds
 LARGEST_RECORDS = 1 << 16  # records of a dataset
 LARGEST_BUNDLE = 10_000  # certificates in a file
 LARGEST_GROUPS = 100_000  # groups of records, types of datasets
 LARGEST_VERTEX = 200_000  # bits of the vertices of a tree, 53 or so for each cut on the way
-DIGITS = (160, 512, 2560)  # bits; more are taken where a claim is missed by less than 2^-90
+DIGITS = (160, 512, 2560)  # bits; more are used if a claim is missed by less than 2^-90
 
 Interval = tuple[int, int]
 Vector = tuple[int, ...]
@@ -43,12 +43,12 @@ zips = functools.partial(zip, strict=True)
 class RefusedError(Exception):
     code = UNUSABLE
 class UnusableError(RefusedError): ...  # a part is missing, of the wrong type, or makes no sense
-class UnknownError(RefusedError):  # a kind of claim or proof that this checker does not do
+class UnknownError(RefusedError):  # a kind of claim or proof that this checker does not support
     code = UNKNOWN
-class NotProvedError(RefusedError):  # a claimed end does not follow from what the file holds
+class NotProvedError(RefusedError):  # a claimed bound does not follow from the file's content
     code = NOT_PROVED
 class NarrowError(NotProvedError): ...  # the same, where more digits could make a difference
-class InfiniteError(Exception): ...  # what should be an upper end is none
+class InfiniteError(Exception): ...  # an upper bound is infinite
 def need(condition: object, message: str, error: type[RefusedError] = UnusableError) -> None:
     if not condition:
         raise error(message)
@@ -72,13 +72,13 @@ class Precision:  # P, Q and what depends on them; the one instance, `FX`, is se
             power, index = power // 9, index + 2
         self.ln2 = total >> 32
 FX = Precision(DIGITS[0])
-MARGIN = 1 << 60  # ulps: more than `exp` and `log_ratio` are off by, as shown there
+MARGIN = 1 << 60  # ulps: more than the errors of `exp` and `log_ratio`, as shown there
 def _exp(r: int) -> int:
     """Return a number within 2^56 ulps of 2^Q exp(r / 2^Q), for 0 <= r <= log 2.
     r / 2^k is truncated (one ulp, 2^(k+1) in the result). Each term of Taylor's series is truncated
-    once, so that its error is below 2 ulps, and what is left after the last of n terms is below 6.
+    once, so that its error is below 2 ulps, and the terms after the last of n are below 6 in total.
     Squaring k times multiplies an error by at most 2^(k+1), and each adds one ulp that later ones
-    multiply. In all at most 2^(k+1) (2n + 10 + k) < 2^56 ulps, as k <= 40 and n < 2^13."""
+    multiply. In total at most 2^(k+1) (2n + 10 + k) < 2^56 ulps, as k <= 40 and n < 2^13."""
     wide, i = FX.wide, 1
     r >>= FX.halvings
     term = total = 1 << wide
@@ -90,8 +90,8 @@ def _exp(r: int) -> int:
         total = (total * total) >> wide
     return total
 def exp(x: int) -> Interval:
-    """Return an interval that holds exp(x).
-    With n = floor(x / log 2), taking n log 2 away is off by at most 2|n| <= 2^24 ulps, which is at
+    """Return an interval that contains exp(x).
+    With n = floor(x / log 2), subtracting n log 2 is off by at most 2|n| <= 2^24 ulps, which is at
     most doubled in the result, below 2; with the error of `_exp` less than 2^57 < MARGIN."""
     if x == 0:
         return FX.one, FX.one
@@ -103,12 +103,12 @@ def exp(x: int) -> Interval:
     lo, hi, up, down = max(value - MARGIN, 0), value + MARGIN, max(n, 0), 64 - min(n, 0)
     return (lo << up) >> down, -((-hi << up) >> down)
 def log_ratio(a: int, b: int) -> Interval:
-    """Return an interval that holds log(a / b), for whole numbers a, b > 0.
-    With a/b = 2^e m, 1/2 < m < 2, and y the float logarithm of m (as the number that it is, right
-    or not): log m = y + log(m exp(-y)), and z = m exp(-y) - 1 is tiny, which is checked. m is
+    """Return an interval that contains log(a / b), for whole numbers a, b > 0.
+    With a/b = 2^e m, 1/2 < m < 2, and y the float logarithm of m (whether accurate or not):
+    log m = y + log(m exp(-y)), and z = m exp(-y) - 1 is tiny, which is checked. m is
     truncated (2 ulps relative), exp(-y) is off by 2^57 ulps, so that z is off by less than 2^59;
     the series log(1 + z) = 2 (s + s^3/3 + ...), s = z / (2 + z), is truncated where s^j < 2^-Q,
-    which leaves less than 8 ulps; e log 2 is off by 2|e| < 2^40. All that is below MARGIN."""
+    which leaves less than 8 ulps; e log 2 is off by 2|e| < 2^40. The sum is below MARGIN."""
     if a == b:
         return 0, 0
     wide, e = FX.wide, a.bit_length() - b.bit_length()
@@ -124,7 +124,7 @@ def log_ratio(a: int, b: int) -> Interval:
         series += term // j
     value = e * FX.ln2 + y + 2 * series
     return (value - MARGIN) >> 64, ((value + MARGIN) >> 64) + 1
-def fixed(x: Fraction | int) -> Interval:  # the narrowest interval that holds a rational number
+def fixed(x: Fraction | int) -> Interval:  # the narrowest interval around a rational number
     lo, rest = divmod(x.numerator << FX.bits, x.denominator)
     return lo, lo + (rest > 0)
 def times(x: Interval, y: Interval) -> Interval:
@@ -138,7 +138,7 @@ def plus(terms: Iterable[Interval]) -> Interval:
 def minus(x: Interval, y: Interval) -> Interval:
     return x[0] - y[1], x[1] - y[0]
 def x_log_x(cell: Interval) -> Interval:
-    """Return an interval that holds x log x for all x of an interval in [0, 1] (or just above)."""
+    """Return an interval around x log x for all x of an interval in [0, 1] (or just above)."""
     lo, hi = cell
     if hi <= 0:
         return 0, 0
@@ -160,7 +160,7 @@ def log_sum_exp(values: Sequence[int], scale: Fraction) -> int:
     return scaled(top + log_ratio(sum(exp(x - top)[1] for x in xs), FX.one)[1], scale)
 
 # -------- Reading: strict JSON, exact numbers, packed arrays.
-def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, and no key twice
+def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, no repeated key
     def decimal(text: str) -> float:  # floats stand for their shortest decimals and no others
         near = float(text)
         fits = text == repr(near) or Decimal(text) == Decimal(repr(near))
@@ -174,19 +174,19 @@ def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, and no ke
             text, parse_float=decimal, parse_constant=decimal, object_pairs_hook=pairs)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise UnusableError(f"not JSON: {error}") from error
-class Reader:  # the schema version, and what the file has asked for so far
+class Reader:  # the schema version, and the expansion and work that the file has caused so far
     def __init__(self, version: int, expanded: int = 0, steps: int = 0) -> None:
         self.version, self.expanded, self.steps = version, expanded, steps
-    def spend(self, numbers: int) -> None:  # count what a short text is expanded to, before it is
+    def spend(self, numbers: int) -> None:  # count the numbers in an expansion, before it is made
         self.expanded += numbers
         need(self.expanded <= LARGEST_ARRAY, "the arrays and runs are too large")
-    def work(self, steps: int, what: str) -> None:  # count steps, before they are taken
+    def work(self, steps: int, what: str) -> None:  # count steps, before they are made
         self.steps += steps
         need(self.steps <= LARGEST_WORK, f"{what}: the file asks for too much work")
 READ, DECIMALS = Reader(1), 2  # the first version in which a float is its shortest decimal
 FRACTION = re.compile(r"-?[0-9]{1,4000}(/0*[1-9][0-9]{0,4000}|\.[0-9]{1,400})?")
 def rational(value: Any, what: str) -> Fraction:
-    """Return a number exactly: a float as itself (schema 1) or as its shortest decimal (2)."""
+    """Return a number exactly: a float as its binary value (schema 1) or shortest decimal (2)."""
     if isinstance(value, float):
         need(math.isfinite(value), f"{what} is not finite")
         return Fraction(repr(value)) if READ.version >= DECIMALS else Fraction(value)
@@ -201,7 +201,7 @@ def nonnegative(value: Any, what: str = "a multiplier") -> Fraction:
     prove(x >= 0, f"{what} is negative")
     return x
 def fields(holder: Any, names: str, optional: str = "") -> list[Any]:
-    """Return the entries of an object, None for what is left out; refuse others by name."""
+    """Return the entries of an object, None for missing optional ones; refuse others by name."""
     wanted, perhaps = names.split(), optional.split()
     need(isinstance(holder, dict), f"no object with {names!r}")
     for key in holder:
@@ -217,11 +217,11 @@ def a_list(values: Any, what: str, length: int | None = None) -> list[Any]:
 def whole(values: Any, what: str, length: int | None = None) -> list[int]:
     return [integer(v, what) for v in a_list(values, what, length)]
 def numbers(values: Any, what: str, length: int | None = None) -> list[Fraction]:
-    if isinstance(values, dict):  # packed multipliers are what their floats store
+    if isinstance(values, dict):  # packed multipliers are the binary values of their floats
         return list(map(Fraction, a_list(unpack(values, what, 1)[0], what, length)))
     return [rational(value, what) for value in a_list(values, what, length)]
 def unpack(packed: Any, what: str, axes: int, of: str = "dfi") -> tuple[list[Any], list[int]]:
-    """Return the numbers of a packed array and its shape. No more than declared is expanded."""
+    """Return the numbers of a packed array and its shape; no more than declared is expanded."""
     dtype, shape, data = fields(packed, "dtype shape data")
     code, width = {"<f8": ("d", 8), "<f4": ("f", 4), "<i4": ("i", 4)}.get(str(dtype), ("", 0))
     need(code and code in of and isinstance(data, str), f"{what} has another dtype, or no data")
@@ -246,7 +246,7 @@ def table(packed: Any, what: str, width: int | None = None, of: str = "dfi") -> 
     values, (rows, length) = unpack(packed, what, 2, of)
     need(width in (None, length), f"{what} has the wrong shape")
     return [values[i * length : (i + 1) * length] for i in range(rows)]
-class Law(NamedTuple):  # probabilities weights[i] / total, in whole numbers
+class Law(NamedTuple):  # a law is a probability distribution: weights[i] / total, whole numbers
     weights: Vector
     total: int
     def fractions(self) -> list[Fraction]:
@@ -261,8 +261,8 @@ def common(weights: Sequence[Fraction]) -> Law:  # the law that is proportional 
     return Law(found, sum(found))
 def law(values: Any, what: str, length: int | None = None, positive: bool = False) -> Law:
     """Return the law that a list of weights stands for: the weights divided by their exact sum.
-    In schema 2 the weights as written, if they sum to one exactly or one of them is no float;
-    otherwise what the floats store, divided by the sum of that."""
+    In schema 2 these are the weights as written, if they sum to one exactly or one of them is no
+    float; otherwise the binary values of the floats, divided by their sum."""
     raw = unpack(values, what, 1)[0] if isinstance(values, dict) else a_list(values, what)
     need(length in (None, len(raw)), f"{what} has {len(raw)} entries")
     weights, below = [rational(v, what) for v in raw], 1
@@ -292,7 +292,7 @@ def divergence(row: Law, t: Law, log_t: Sequence[Interval | None]) -> Interval:
 
 # -------- The problem: records, query, channel; and lumping.
 def label(value: Any) -> Any:
-    """Return a label such that equal ones are equal: 1 and 1.0 are, 1 and true are not."""
+    """Return a label such that equal labels compare equal: 1 and 1.0 do, 1 and true do not."""
     if isinstance(value, list):
         return tuple(label(v) for v in value)
     need(value is None or isinstance(value, (str, int, float)), "a label of an unknown type")
@@ -313,7 +313,7 @@ class Query:
     """A function of the dataset. `values` are its labels; a place is an index into them.
     `alphabets[i]` are the values of record i, `sizes[i]` is their number. Additive: the vectors
     `contributions[i][a]` are added up over the records and reduced by `moduli`; `totals` has the
-    place of each sum. Table: `table` has the place of each dataset, the last record running
+    place of each sum. Table: `table` has the place of each dataset, with the last record varying
     fastest. Records of equal `kinds` can be swapped without changing the query."""
 
     totals: dict[Vector, int] | None = None
@@ -346,14 +346,14 @@ class Query:
         vectors = itertools.chain([self.moduli], sums, *set(self.contributions))
         need(width and all(len(v) == width for v in vectors), "vectors of different lengths")
         need(len(set(sums)) == len(sums), "a total is there twice")
-        names = [label(v) for v in a_list(labels, "values", len(sums))]  # some totals share one
+        names = [label(v) for v in a_list(labels, "values", len(sums))]  # totals may share a value
         self.values = list(dict.fromkeys(names))
         at = {name: place for place, name in enumerate(self.values)}
         self.totals = {total: at[name] for total, name in zips(sums, names)}
         self.kinds = self.contributions
     def types(self, data: Any) -> "Query":
-        """Return the query that counts, in each class of equal records, the values but the first.
-        A type is a vector, the counts of the first class first, or a number if there is but one."""
+        """Return the query that counts, in each class of equal records, all values but the first.
+        A type is a vector, the counts of the first class first, or a number if it has one entry."""
         need(self.totals is not None, "types of a query that is not additive")
         kinds = list(zips(self.alphabets, self.contributions))
         width, start, ranges, vectors = sum(len(k[0]) - 1 for k in set(kinds)), 0, [], {}
@@ -382,7 +382,7 @@ class Query:
     def strides(self) -> list[int]:
         return [math.prod(self.sizes[i + 1 :]) for i in range(len(self.sizes))]
     def alike(self) -> list[int]:
-        """Return the first of each class of records that may be swapped, and look alike."""
+        """Return the first record of each class of exchangeable records with equal alphabets."""
         found, known = [], set()
         for i, key in enumerate(zips(self.alphabets, self.kinds)):
             same = (j for j in found if self.totals is None and self.alphabets[j] == key[0])
@@ -390,7 +390,7 @@ class Query:
                 found.append(i)
             known.add(key)
         return found
-    def _swapped(self, i: int, j: int) -> bool:  # whether a table is the same if they are swapped
+    def _swapped(self, i: int, j: int) -> bool:  # whether swapping them leaves a table unchanged
         step = self.strides[i] - self.strides[j]
         READ.work(self.space, "records that may be swapped")
         return all(self.table[x] == self.table[x + (v[j] - v[i]) * step]
@@ -427,7 +427,7 @@ class Sum:  # several additive queries of one space as one, with their vectors s
             ways[self.add(x, y)] += p * q
         return ways
     def power(self, vectors: Sequence[Vector], n: int, weights: Any = None) -> dict[Vector, int]:
-        """Return in how many ways n records have each sum: their vectors, and perhaps weights."""
+        """Return the number of ways in which n records have each sum, or the sum of weights."""
         once, ways = Counter[Vector](), Counter({self.nothing: 1})
         for v, w in zips(vectors, weights or [1] * len(vectors)):
             once[self.add(v, self.nothing)] += w
@@ -446,7 +446,7 @@ class Sum:  # several additive queries of one space as one, with their vectors s
             once = self.convolve(once, once) if n else once
         return ways
 def contexts(queries: Sequence[Query], group: Sequence[int]) -> list[dict[Vector, int]]:
-    """Return, for each value of a group of records, how many contexts have which query values.
+    """Return, for each value of a group of records, the number of contexts by query values.
     A context is an assignment of the other records, and a key has a place for each query. Values of
     the group are in product order. Additive queries are convolved, others counted one by one."""
     sizes = queries[0].sizes
@@ -507,7 +507,7 @@ class Lumped:
         logs = {m: log_ratio(m, 1) for m in set(self.counts)}
         self.log_counts = [logs[m] for m in self.counts]
     def content(self) -> list[list[tuple[int, int]]]:
-        """Return rows and counts of each value, the values in any order: equal ones leak alike."""
+        """Return rows and counts of each value, in a canonical order: equal ones leak equally."""
         return sorted([(self.kinds[g], self.counts[g]) for g in groups] for groups in self.of)
     def masses(self, w: Law) -> list[list[Fraction]]:
         """Return the mass of each value of the group with each value of the query."""
@@ -530,13 +530,13 @@ def required_groups(query: Query, size: int) -> list[Vector]:
         need(len(chosen) <= LARGEST_GROUPS, "too many groups of records")
     return [one for one in chosen if len(one) == size]
 
-# -------- Gains: what an adversary makes of the law of a secret; -H makes it the leakage.
+# -------- Gains: functions of the law of a secret; with -H the gain is the leakage.
 GAINS = {"shannon": ("", "nats"), "guess": ("", "probability"), "tries": ("tries", "probability"),
          "gini": ("", "probability"), "matrix": ("table", "gain"), "arimoto": ("alpha", "gain")}
 class Gain:
-    """A convex G, with G(c r) = c G(r), and the form in which it is told.
-    r is a tangent if <r, s> <= G(s) for every measure s; so it is if entries are rounded down.
-    `actions(k)` are some of which G is the largest, of a gain on k values that has at most 64."""
+    """A convex G, with G(c r) = c G(r), and the form in which it is measured.
+    r is a tangent if <r, s> <= G(s) for every measure s; rounding its entries down keeps that.
+    `actions(k)` are linear functions whose maximum is G, for gains on k values with at most 64."""
     def __init__(self, stored: Any, form: Any) -> None:
         kind: Any = stored.get("kind") if isinstance(stored, dict) else None
         known = isinstance(kind, str) and kind in GAINS
@@ -571,8 +571,8 @@ class Gain:
             return exp(log_sum_exp(logs, 1 / self.alpha))[1]
         return plus(map(x_log_x, law))[1]
     def tangent(self, weights: Sequence[Any]) -> list[int]:
-        """Return a tangent that nearly touches G where the law is proportional to some weights.
-        Of a norm (rho / |rho|)^(alpha - 1) is one, by Hoelder's inequality."""
+        """Return a tangent that nearly touches G at the law that is proportional to some weights.
+        For a norm it is (rho / |rho|)^(alpha - 1), by Hoelder's inequality."""
         p = common(weights if any(weights) else [1] * len(weights))
         if self.guess:
             best = sorted(range(len(p.weights)), key=lambda a: (-p.weights[a], a))[: self.tries]
@@ -586,7 +586,7 @@ class Gain:
         if self.kind == "arimoto":
             size = log_sum_exp([x[1] for x in p.logs() if x], 1 / self.alpha)
             return [exp(-scaled(size - x[0], self.alpha - 1))[0] if x else 0 for x in p.logs()]
-        p = common([w << FX.bits or 1 for w in p.weights])  # a law without zeros, near by
+        p = common([w << FX.bits or 1 for w in p.weights])  # a nearby law without zeros
         return [log_ratio(w, p.total)[0] for w in p.weights]
     def actions(self, k: int) -> list[list[int]]:
         need(all(len(row) == k for row in self.table), "gains of another number of values")
@@ -596,10 +596,10 @@ class Gain:
         few = self.table if len(self.table) <= 64 else []
         return [[fixed(g)[0] for g in row] for row in few]
     def usual(self, k: int) -> list[list[int]]:  # or a tangent at the uniform law
-        mean = [self.tries * FX.one // k] * k  # of guesses that of all sets of them
+        mean = [self.tries * FX.one // k] * k  # for guesses the mean over all sets of guesses
         return self.actions(k) or [mean if self.guess else self.tangent([1] * k)]
     def told(self, posterior: int, prior: Sequence[Interval]) -> float:
-        """Return a number below it, of one below sum_y s_y G(rho_y), for a law of the secret."""
+        """Return a number below the gain, from one below sum_y s_y G(rho_y) and a law."""
         if self.form == "posterior":
             return posterior
         before = self.above(prior)
@@ -608,13 +608,13 @@ class Gain:
         prove(before > 0, "a factor of what is not proved to be positive")
         return max((posterior << FX.bits) // before, FX.one)
     def below(self, joint: list[list[Interval]]) -> float:
-        """Return a number below it under a joint law s_ay, G(s_y) >= <r, s_y> for a tangent r."""
+        """Return a number below the gain under a joint law s_ay; G(s_y) >= <r, s_y>."""
         columns = [(self.tangent([lo for lo, _ in s]), s) for s in zips(*joint)]
         terms = (times((r, r), x) for tangent, s in columns for r, x in zips(tangent, s))
         return self.told(plus(terms)[0], [plus(own) for own in joint])
 LEAKAGE = Gain({"kind": "shannon"}, "rise")
 
-# -------- Upper ends of a leakage: any multipliers prove some bound. All of these are rounded up.
+# -------- Upper bounds on a leakage: any multipliers prove one. All of these are rounded up.
 def lemma_bound(lumped: Lumped, c: Sequence[int], log_counts: Sequence[Interval], kappa: Fraction,
                 lam: Fraction, floor: Fraction) -> int:
     """Return (k + l) log sum_a exp(phi_a / (k + l)) - l b, phi_a = l log sum_g m exp(c / l).
@@ -634,7 +634,7 @@ def choices_bound(lumped: Lumped, stored: Any) -> float:
     for groups, weights in zips(itertools.product(*lumped.of), laws):
         pi = law(weights, "a law of choices")
         if len({lumped.kinds[g] for g in groups}) == 1:
-            continue  # t is the one row that there is
+            continue  # t is the only row
         chosen = [rows[g] for g in groups], [gains[g] for g in groups]
         worst = max(worst, *divergences(*chosen, pi))
     return worst
@@ -659,9 +659,9 @@ def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     known = {row: scaled(divergence(row, t, log_t)[1], q) for row in set(lumped.rows)}
     c = [known[row] for row in lumped.rows]
     return lemma_bound(lumped, c, lumped.log_counts, 1 - q, lam, floor)
-Merged = namedtuple("Merged", "rows extra price same")  # what is added for each group, and for all
+Merged = namedtuple("Merged", "rows extra price same")  # the amounts added for each group, for all
 def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
-    """Return the rows with the outputs of each part added up, and what that may hide.
+    """Return the rows with the outputs of each part added up, and a bound on what that hides.
     I(A;Y) <= I(A;Y') + I(A,G;Y|Y'), and the last term is at most the largest log(beta / alpha),
     where the shares of an output in its part lie between alpha and beta over all rows in which the
     part occurs; or, with a law t on the outputs, at most <w, e>, e = D(R || t) - D(R' || t')."""
@@ -695,7 +695,7 @@ def support(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # of all la
     return (dot(filled(row, slopes), slopes) >> FX.bits) + 1
 class Cell:
     """A simplex: its vertices (whole numbers over one), and a gain G at each, rounded up.
-    A point is a vertex in fixed point, rounded down: an entry is at most one unit more."""
+    A point is a vertex in fixed point, rounded down: the exact entry is at most one unit more."""
     def __init__(self, gain: Gain, vertices: list[Any], points: list[Any], bends: list[int]):
         self.gain, self.vertices, self.points, self.bends = gain, vertices, points, bends
     def cut(self, i: int, j: int, t: Fraction) -> list["Cell"]:
@@ -716,7 +716,7 @@ class Cell:
         return children
     @functools.cached_property
     def inverse(self) -> list[list[int]]:
-        """The inverse of the matrix of vertices, about: nothing rests on how well."""
+        """The approximate inverse of the matrix of vertices; no proof depends on its accuracy."""
         n, extra = len(self.points), FX.bits + 32
         units = [[int(i == j) << extra for j in range(n)] for i in range(n)]
         rows = [[x << 32 for x in p] + unit for p, unit in zips(self.points, units)]
@@ -730,7 +730,7 @@ class Cell:
                     rows[r] = [x - (row[i] * y >> extra) for x, y in zips(row, rows[i])]
         return [row[n:] for row in rows]
     def slope(self, slack: Sequence[int]) -> list[int]:
-        """Return nu with <V_j, nu> >= G(V_j) at every vertex: near mu_j + G(V_j), and then raised.
+        """Return nu with <V_j, nu> >= G(V_j) at every vertex: near mu_j + G(V_j), then raised.
         Vertices sum to one, so adding one number to all of nu adds it to every <V_j, nu>. A vertex
         is between its point and one unit more in every entry."""
         wanted = [m + b for m, b in zips(slack, self.bends)]
@@ -742,7 +742,7 @@ class Cell:
 def symmetries_of(lumped: Lumped, stored: list[list[int]]) -> tuple[list[Any], list[Interval]]:
     """Return the symmetries, checked, and log m, with every m raised to the largest of its orbit.
     A symmetry permutes the values and the outputs such that every row of a value, moved, is a row
-    of the image. With the larger m more adversaries are let in, and their set is symmetric."""
+    of the image. The larger m only enlarge the set of adversaries, which becomes symmetric."""
     k, n = lumped.size, lumped.outputs
     position = {key: g for g, key in enumerate(zips(lumped.values, lumped.order))}
     orbit = list(range(len(lumped.rows)))
@@ -760,8 +760,8 @@ def symmetries_of(lumped: Lumped, stored: list[list[int]]) -> tuple[list[Any], l
     return found, [log_ratio(m, 1) for m in largest]
 def moved_away(cells: Sequence[Cell], p: Sequence[int], s: Sequence[int]) -> bool:
     """Whether a symmetry increases T for all posteriors in the cells.
-    T(rho) = sum_{y,a} (n - y) a rho_y(a). Of all that the symmetries make of an optimal adversary
-    take one with the largest T: its posteriors are not in these cells, so they need no bound."""
+    T(rho) = sum_{y,a} (n - y) a rho_y(a). Of all images of an optimal adversary under the
+    symmetries take one with the largest T: its posteriors are not in these cells."""
     n, total = len(cells), 0
     for y, cell in enumerate(cells):
         gains = [(n - y) * a - (n - s[y]) * p[a] for a in range(len(p))]
@@ -769,16 +769,16 @@ def moved_away(cells: Sequence[Cell], p: Sequence[int], s: Sequence[int]) -> boo
         total += max(dot(gains, point) + slack for point in cell.points)
     return total < 0
 def leaves_of(packed: Any, width: int, entries: int) -> list[list[Any]]:
-    """Return the rows of a tree's leaves. Each takes some steps for each entry of the problem: many
-    of them if the file is too short to hold one character for each of its numbers."""
+    """Return the rows of a tree's leaves. Each counts steps for each entry of the problem: many
+    steps if the file is too short to have one character for each of their numbers."""
     rows = table(packed, "leaves", width)
     missing = max(len(rows) - len(packed["data"]) // width, 0)
     READ.work(entries * (len(rows) + 32 * missing), "leaves")
     return rows
 def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
            split: Callable[..., Any]) -> Iterable[tuple[list[Any], list[Any]]]:
-    """Yield what is confined to what in each leaf of a tree in preorder, and the leaf's row.
-    A node has the place of what is cut (and how), or -1. `split` returns two parts to cover it."""
+    """Yield for each leaf of a tree in preorder the restriction that it is about, and its row.
+    A node has the place of the part that is cut, or -1. `split` returns two parts that cover it."""
     where, rows, stack = iter(numbers(cuts, "cuts")), iter(leaves), [start]
     for node in nodes:
         prove(stack, "the tree goes on after its end")
@@ -797,9 +797,9 @@ def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
 def cells_bound(lumped: Lumped, stored: Any, floor: Fraction, gain: Gain) -> float:
     """Return the largest bound of the leaves of a tree of cells for the posteriors.
     In a leaf the posterior of each output y is in a simplex, and <V, nu_y> >= G(V) at its
-    vertices. As G is convex, sum_y s_y G(rho_y) <= <w, c> with c = sum_y R(y) nu_y(a). Of the
-    leakage, G = -H, H(A) is added, and the lemma with k = 1 ends it. Of another gain
-    -t G(pi) <= -t <r, pi> for a mixture r of tangents, and the lemma with k = 0 does.
+    vertices. As G is convex, sum_y s_y G(rho_y) <= <w, c> with c = sum_y R(y) nu_y(a). For the
+    leakage, G = -H, H(A) is added, and the lemma with k = 1 gives the bound. For another gain
+    -t G(pi) <= -t <r, pi> for a mixture r of tangents, and the lemma with k = 0 gives it.
     The two parts of a cut cover the simplex, so that the leaves cover everything."""
     more = "output symmetries" if gain.leakage else "tangents times least"
     parts, splits, cuts, leaves, *rest = fields(stored, "outputs splits cuts leaves", more)
@@ -839,9 +839,9 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction, gain: Gain) -> flo
         worst = max(worst, lemma_bound(lumped, c, log_counts, kappa, lam, floor))
     return mixture.bound(worst + merged.price) if worst > -math.inf else math.inf
 class Mixture:
-    """What the leaves of a tree take off for the gain of the prior: t sum_i theta_i r_i.
-    The r_i are the actions of a gain, or else tangents at points that a leaf holds. Of a factor
-    sum_y s_y G(rho_y) <= t G(pi) + U, so that it is t + U / g at most, where G >= g > 0."""
+    """What the leaves of a tree subtract for the gain of the prior: t sum_i theta_i r_i.
+    The r_i are the actions of a gain, or else tangents at points that a leaf stores. For a factor
+    sum_y s_y G(rho_y) <= t G(pi) + U, so that it is at most t + U / g, where G >= g > 0."""
     def __init__(self, gain: Gain, k: int, tangents: Any, factor: Any, least: Any) -> None:
         self.gain, self.k, self.rows, self.least, self.number = gain, k, gain.actions(k), least, 0
         form, self.t = gain.form, Fraction(1)
@@ -876,7 +876,7 @@ def mixed(stored: list[Fraction], rows: list[list[int]]) -> list[int]:  # of tan
     p = common([nonnegative(w, "a weight of a mixture") for w in stored])
     return [dot(p.weights, column) // p.total for column in zips(*rows)]
 def ceiling(gain: Gain, k: int) -> float:
-    """Return what a gain on k values comes to at most, whatever channel and adversary are.
+    """Return an upper bound on a gain on k values, for all channels and adversaries.
     sum_y s_y G(rho_y) <= sum_a pi_a G(e_a), for G is convex, and G(pi) >= <r, pi>."""
     if gain.leakage:
         return log_ratio(k, 1)[1]
@@ -906,7 +906,7 @@ def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval]
     """Return phi by a tangent at v0 = law, r0 = v0 R.
     D(v R || t) = D(v R || r0) + sum_y (v R)_y log(r0_y / t_y), and D(v R || r0) <= eta D(v || v0)
     (Ordentlich and Polyanskiy 2021: the contraction coefficient of a channel is that of two rows
-    P, Q, at most 1 - (sum sqrt(P Q))^2). The rest is linear in v but for (l - eta) H(v)."""
+    P, Q, at most 1 - (sum sqrt(P Q))^2). The rest is linear in v except for (l - eta) H(v)."""
     v0 = law(fields(stored, "law")[0], "a law of sharing", len(rows), positive=True)
     r0 = []
     for column in zips(*rows):
@@ -932,7 +932,7 @@ def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval]
 def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
                  log_counts: list[Interval], lam: Fraction) -> int:
     """Return phi by a tree of intervals for the entries of r = v R.
-    h(r) = r log(r / t) is convex, and so h(r) - nu r is largest at an end of the interval of r; the
+    h(r) = r log(r / t) is convex, so h(r) - nu r is largest at an endpoint of r's interval; the
     rest, <v, R nu> + l (H(v) + <v, log m>), is at most l log sum_g m exp(<R_g, nu> / l)."""
     nodes, cuts, leaves = fields(stored, "nodes cuts leaves")
     leaves = leaves_of(leaves, len(log_t), len(log_t) + len(rows))
@@ -952,15 +952,15 @@ def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
         bounds.append(log_sum_exp(terms, lam) + off)
     return max(bounds)
 
-# -------- Sets of channels: each row is any law in a box, whatever the others are.
+# -------- Sets of channels: each row is any law in a box, independently of the others.
 def box(low: Any, high: Any) -> tuple[Interval, ...]:
     lower, upper = numbers(low, "a lower bound"), numbers(high, "an upper bound", len(low))
     need(all(0 <= x <= y <= 1 for x, y in zips(lower, upper)), "a box that is none")
-    some = sum(lower) <= 1 <= sum(upper)  # the first lets pass what a rounding may do to that
+    some = sum(lower) <= 1 <= sum(upper)  # the first sum allows for a rounding
     need(some, "this checker does not know boxes without a law", UnknownError)
     return tuple((fixed(x)[0], fixed(y)[1]) for x, y in zips(lower, upper))
 def filled(row: Sequence[Interval], slopes: Sequence[Any]) -> list[int]:
-    """Return the law of a box with the largest <q, slopes>: they share what the low ends leave."""
+    """Return the law of a box with the largest <q, slopes>, by filling up the lower bounds."""
     q = [lo for lo, _ in row]
     left = FX.one - sum(q)
     for y in sorted(range(len(q)), key=slopes.__getitem__, reverse=True):
@@ -969,10 +969,10 @@ def filled(row: Sequence[Interval], slopes: Sequence[Any]) -> list[int]:
     return q
 STEPS, CUTS = 24, 6
 def below_of_set(gain: Gain, masses: list[list[Fraction]], rows: list[Any]) -> float:
-    """Return a number below what a gain comes to, where (a, row v) has the mass `masses[a][v]`.
-    sum_y s_y G(rho_y) >= sum s_ay r_ya for all tangents r_y, and that is linear in the rows. Good
-    ones touch G at the posteriors under rows that tell little, which conditional gradients come
-    near to."""
+    """Return a number below a gain, where (a, row v) has the mass `masses[a][v]`.
+    sum_y s_y G(rho_y) >= sum s_ay r_ya for all tangents r_y, which is linear in the rows. Good
+    tangents touch G at the posteriors under the least revealing rows, which conditional gradients
+    approximate."""
     READ.work(STEPS * len(masses) * len(rows) * len(rows[0]), "a set of channels")
     columns, best, q = list(zips(*masses)), -math.inf, []
     for row in rows:
@@ -988,8 +988,8 @@ def below_of_set(gain: Gain, masses: list[list[Fraction]], rows: list[Any]) -> f
     return gain.told(int(best), [fixed(sum(own)) for own in masses])
 def divergence_above(row: Sequence[Interval], log_t: Sequence[Interval | None], cuts: int) -> int:
     """Return a number above D(q || t) for all laws q of a box.
-    h(q) = q log(q / t) is convex and so below its chord; a sum of chords is largest where all q but
-    one are at an end of their intervals. There it is sharp but for that one, where a box is cut."""
+    h(q) = q log(q / t) is convex and so below its chord. A sum of chords is largest where all q but
+    one are at endpoints. There it is sharp except for that q, for which the box is cut."""
     offset, slopes = 0, []
     for ends, log in zips(row, log_t):
         if log is None and ends[1]:
@@ -1004,8 +1004,8 @@ def divergence_above(row: Sequence[Interval], log_t: Sequence[Interval | None], 
             best = min(best, max(divergence_above(part, log_t, cuts - 1) for part in parts))
     return best
 
-# -------- Leakage about records: both ends.
-Ends = namedtuple("Ends", "lower upper")  # fixed point, rational, infinite, or None for nothing
+# -------- Leakage about records: both bounds.
+Ends = namedtuple("Ends", "lower upper")  # bounds: fixed point, rational, infinite, or None
 def enough_doubt(w: Law, log_counts: list[Interval], floor: Fraction, who: str) -> None:
     # F(w) = H(w) + sum w log m >= b
     cells = fixed_law(w)
@@ -1013,7 +1013,7 @@ def enough_doubt(w: Law, log_counts: list[Interval], floor: Fraction, who: str) 
     enough = Fraction(doubt, FX.one) >= floor
     need(enough, f"{who} has less entropy than the floor", NarrowError)
 def joint_law(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> list[list[Interval]]:
-    """Return intervals that hold s_ay = sum_g w_g R_g(y), the sum over the groups of value a."""
+    """Return intervals around s_ay = sum_g w_g R_g(y), the sum over the groups of value a."""
     joint, n = [], len(rows[0].weights)
     for mine in values:
         some = [(rows[g], w.weights[g]) for g in mine if w.weights[g]]
@@ -1039,7 +1039,7 @@ class Audit:  # the leakage of one mechanism about groups of records, for one en
         self.records = None if records is None else [a_group(g, query, size) for g in records]
         self.lumped = functools.cache(lambda group: Lumped(query, channel, group))
     def lower(self, stored: Any) -> float:
-        """Return a number below the leakage under a witness, once F(w) >= b is proved."""
+        """Return a number below the leakage under a witness; refuse unless F(w) >= b is proved."""
         records, weights = fields(stored, "records weights")
         group = a_group(records, self.query, self.size)
         audited = self.records is None or set(group) in map(set, self.records)
@@ -1051,23 +1051,23 @@ class Audit:  # the leakage of one mechanism about groups of records, for one en
             return below_of_set(self.gain, lumped.masses(w), lumped.boxes)
         return self.gain.below(joint_law(w, lumped.rows, lumped.of))
     def group_bound(self, lumped: Lumped, entry: Any) -> float:
-        """Return the least of what holds for all channels, and of the bounds of an entry."""
+        """Return the least of the bounds for all channels, and of the bounds of an entry."""
         ways = (dataset_bound, functools.partial(cells_bound, gain=self.gain), sharing_bound)
         _, choices, *rest = fields(entry, "records", "choices dataset cells sharing")
         bounds: list[float] = [ceiling(self.gain, lumped.size)]
         known = {"records", "cells"} >= set(entry) or not (lumped.boxes or not self.gain.leakage)
         need(known, "this checker knows but cells for a set of channels, or a gain", UnknownError)
         if len(set(lumped.kinds)) == 1 and not lumped.boxes:
-            bounds += [self.gain.least] * (self.gain.form != "posterior")  # an output of nothing
+            bounds += [self.gain.least] * (self.gain.form != "posterior")  # a constant output
         bounds += [bounded(choices_bound, lumped, choices)] if choices is not None else []
         bounds += [bounded(way, lumped, one, self.floor)
                    for way, one in zips(ways, rest) if one is not None]
         return min(bounds)
     def upper(self, stored: Any) -> float:
-        """Return the largest bound of the entries, once they are seen to cover all groups.
-        A group is covered if it is listed, or some listed one leaks exactly as much: because their
-        records can be swapped, or because their lumped problems are equal. An entry `same_as` says
-        that another is covered, which is found out here anyway."""
+        """Return the largest bound of the entries; refuse unless they cover all groups.
+        A group is covered if it is listed, or if a listed one leaks exactly as much, because their
+        records can be swapped or because their lumped problems are equal. An entry `same_as` says
+        that another is covered, which is determined here anyway."""
         worst, covered, listed = self.gain.least, set(), []
         for place, entry in enumerate(a_list(fields(stored, "groups")[0], "groups")):
             if isinstance(entry, dict) and set(entry) == {"same_as"}:
@@ -1095,7 +1095,7 @@ def a_matrix(stored: Any, what: str) -> list[Law]:  # a channel, its rows as law
     need(rows and a_list(rows[0], what), f"{what} is empty")
     return [law(row, f"a row of {what}", len(rows[0])) for row in rows]
 def capacity(problem: Any, witness: Any, proof: Any) -> Ends:
-    """Return ends of the capacity, I(p, Q) <= C <= max_x D(Q_x || t); for all Q of a set."""
+    """Return bounds on the capacity, I(p, Q) <= C <= max_x D(Q_x || t); for all Q of a set."""
     given = fields(problem, "lower upper" if "lower" in problem else "matrix")
     rows = a_matrix(given[0], "the channel") if len(given) == 1 else []
     both = zips(*(a_list(end, "a matrix") for end in given)) if not rows else []
@@ -1112,7 +1112,7 @@ def capacity(problem: Any, witness: Any, proof: Any) -> Ends:
     upper = bounded(lambda: max(divergence(row, t, log_t)[1] for row in set(rows)))
     return Ends(LEAKAGE.below(joint_law(p, rows, [[x] for x in range(len(rows))])), upper)
 def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
-    """Return the largest leakage about audited records (or groups of them), from both sides."""
+    """Return bounds on the largest leakage about audited records (or groups of them)."""
     mechanism, floor, size, records, known, *_ = fields(
         problem, "mechanism entropy_floor size records", "adversaries gain form")
     need(not known, "this checker does not know what else is known of adversaries", UnknownError)
@@ -1126,8 +1126,8 @@ def gain_of(problem: Any) -> Gain:
     given = isinstance(problem, dict) and ("gain" in problem or "form" in problem)
     return Gain(problem.get("gain"), problem.get("form")) if given else LEAKAGE
 class Independent:
-    """Independent records. I(X_i;Y) is convex in the law of each other record, and so is the most
-    that it is over the laws of record i: it is largest where each of these is at a vertex."""
+    """Independent records. I(X_i;Y) is convex in the law of each other record, and so is its
+    maximum over the laws of record i: it is largest where each of the others is at a vertex."""
     def __init__(self, query: Query, channel: Channel) -> None:
         self.sum, self.sizes = Sum([query.as_sum()]), query.sizes
         self.vectors, self.step, self.channel = self.sum.vectors, self.sum.step, channel
@@ -1173,8 +1173,8 @@ class Independent:
                 worst = max(worst, *divergences(*chosen, pi))
         return worst
     def hulls(self, stored: Any, least: Any, inside: bool) -> list[list[tuple[Law, ...]]]:
-        """Return the vertices of each record's law, and of that of a record that is attacked.
-        Of a record floor they are those of a least probability that is on the right side of it."""
+        """Return the vertices of each record's law, and of the law of a record that is attacked.
+        For a record floor they are those of a least probability, rounded to the safe side."""
         need(isinstance(stored, dict) and len(stored) == 1, "what is known of the laws is unclear")
         (kind, given), = stored.items()
         known = kind in ("vertices", "least_probability", "record_floor")
@@ -1219,7 +1219,7 @@ class Independent:
                 worst = max(worst, sum(terms))
         return math.inf if worst == math.inf else math.ceil(worst)
 def product_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
-    """Return the largest leakage about a record when records are independent of one another."""
+    """Return bounds on the largest leakage about a record when records are independent."""
     known = isinstance(problem, dict) and "laws" in problem
     need(gain_of(problem).leakage, "another gain of independent records", UnknownError)
     mechanism, record, about = fields(
@@ -1246,7 +1246,7 @@ def product_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     if audit is not None:
         attained, proved = fields(audit, "witness proof")
         whole = Audit(query, channel, floor, 1, audited and [audited])
-        whole.lower(attained)  # nothing is claimed of it, but it has to make sense
+        whole.lower(attained)  # not part of the claim, but it has to be well-formed
         upper = min(upper, whole.upper(proved))
     return Ends(setting.below(i, p), upper)
 def product_of_known_laws(setting: Independent, audited: Any, laws: Any, witness: Any,
@@ -1272,7 +1272,7 @@ def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every versi
 class Symbols:
     """An input law and a channel, for pointwise maximal leakage, in whole numbers.
     `outputs[y]` and `rows[x][y]` stand for P(y) and P(y|x), both times `total`. Inputs of
-    probability 0 do not count, nor outputs that never occur."""
+    probability 0 do not count, nor do outputs that never occur."""
     def __init__(self, prior: Any, matrix: Any) -> None:
         laws = a_matrix(matrix, "the channel")
         p, scale = law(prior, "the prior", len(laws)), math.lcm(*(row.total for row in laws))
@@ -1281,9 +1281,9 @@ class Symbols:
         self.rows = [[w * (self.total // row.total) for w in row.weights] for row in laws]
         self.outputs = [dot(p.weights, column) // p.total for column in zips(*self.rows)]
     def masses(self, witness: Any) -> list[tuple[Fraction, Fraction]]:
-        """Return for each symbol how probable it is, and how probable given its input.
-        A witness gives the symbol of input x the share w of output y. What is left of the outputs
-        goes to one symbol more, of which nothing is claimed."""
+        """Return for each symbol its probability, and its probability given its input.
+        A witness gives the symbol of input x the share w of output y. The rest of the outputs goes
+        to one further symbol, about which nothing is claimed."""
         inputs, outputs, weights = fields(witness, "inputs outputs weights")
         xs = whole(inputs, "inputs")
         ys, shares = whole(outputs, "outputs", len(xs)), stored_floats(weights, len(xs))
@@ -1301,8 +1301,8 @@ class Symbols:
                   for x in self.inputs}
         return [x for x, level in levels.items() if level > t or (level == t and not strict)]
     def dual(self, stored: Any, t: Fraction, strict: bool) -> Fraction:
-        """Return sum_y max(0, max_x [P(y) + mu_x (P(y|x) - t P(y))]), an upper end of the mass.
-        The inner maximum is over the inputs that reach t: another has no symbol."""
+        """Return sum_y max(0, max_x [P(y) + mu_x (P(y|x) - t P(y))]), an upper bound on the mass.
+        The inner maximum is over the inputs that reach t; the others have no symbol."""
         mu = [nonnegative(m) for m in stored_floats(stored, len(self.rows))]
         reach, total = self.reaching(t, strict), Fraction(0)
         for y, m in enumerate(self.outputs):
@@ -1311,7 +1311,7 @@ class Symbols:
         return total / self.total
 def failure_probability(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest probability that a post-processing leaks epsilon (or more than epsilon).
-    A smaller t = exp(epsilon) makes the upper end larger, a larger one leaves symbols out below."""
+    A smaller t = exp(epsilon) raises the upper bound; a larger one excludes symbols below."""
     prior, matrix, epsilon, strict = fields(problem, "prior matrix epsilon strict")
     need(isinstance(strict, bool), "'strict' is neither true nor false")
     symbols, (lo, hi) = Symbols(prior, matrix), fixed(rational(epsilon, "epsilon"))
@@ -1321,8 +1321,8 @@ def failure_probability(problem: Any, witness: Any, proof: Any) -> Ends:
     return Ends(mass, min(upper, Fraction(1)))
 def pml_envelope(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest level that is reached with probability delta, in nats.
-    Lower end: the level that symbols of total mass delta reach (at delta = 0, some mass). Upper
-    end: log t, if the mass at t is below delta, or nobody reaches t."""
+    Lower bound: the level that symbols of total mass delta reach (at delta = 0, some mass). Upper
+    bound: log t, if the mass at t is below delta, or no input reaches t."""
     prior, matrix, stored = fields(problem, "prior matrix delta")
     symbols, delta, lower = Symbols(prior, matrix), rational(stored, "delta"), 0
     need(0 <= delta <= 1, "delta is no probability")
@@ -1367,7 +1367,7 @@ class Design:
         if form == "orbits":
             self._see_orbits(a_list(generators, "generators"), listed)
         elif form == "classes" or (form == "types" and listed):
-            # Nothing tells the datasets of a row apart: averaging over their permutations (over
+            # The datasets of a row are equivalent: averaging over their permutations (over
             # swaps of equal records) cannot raise a leakage, which is convex.
             prove(form == "types" or self.size == 0, "classes are for the whole dataset")
             content: dict[int, Any] = {}
@@ -1388,7 +1388,7 @@ class Design:
             self.expected.append(found)
         self.own = HalfSpaces(own, len(self.counts), len(self.outputs))
     def _law(self, stored: Any, sizes: list[int]) -> tuple[list[Fraction], bool]:
-        """Return the mass of each dataset that has a value; or, and true, of each dataset."""
+        """Return the mass of each dataset by value; or, with true, of each dataset."""
         on, weights = fields(stored, "on weights")
         if on == "values":
             masses = law(weights, "a law", len(sizes)).fractions()
@@ -1399,7 +1399,7 @@ class Design:
         need(on == "uniform" and weights == [], "a law of something unknown")
         return [Fraction(1, self.query.space)] * len(sizes), False
     def _see_orbits(self, generators: list[Any], laws: list[list[Fraction]]) -> None:
-        """See that datasets of one row are in one orbit of symmetries [order, maps].
+        """Refuse unless the datasets of a row are in one orbit of the symmetries [order, maps].
         x goes to x' with x'_(order_i) = maps_i(x_i). That keeps entropies, and leakages up to a
         permutation of the groups; if it also keeps the query and the sources, averaging a channel
         over an orbit cannot raise its leakage."""
@@ -1434,13 +1434,13 @@ class Design:
         rows = [row.fractions() for row in channel.rows]
         return max(Fraction(sum(map(dot, rows, costs))) for costs in self.expected)
     def leakage(self, channel: Channel, stored: Any) -> float:
-        """Return an upper end of the leakage of a channel: an audit, or that of a mixture."""
+        """Return an upper bound on the leakage of a channel: an audit, or that of a mixture."""
         if isinstance(stored, dict) and "parts" in stored:
             return self._mixture(channel, fields(stored, "parts")[0])
         if self.size:
             audit = Audit(self.rows, channel, self.floor, self.size, None)
             attained, proof = fields(stored, "witness proof")
-            audit.lower(attained)  # nothing is claimed of it, but it has to make sense
+            audit.lower(attained)  # not part of the claim, but it has to be well-formed
             return audit.upper(proof)
         # I(X;Y) <= sum w D(R || t), and the lemma with one value: l log sum m exp(D / l) - l b.
         output, multiplier = fields(stored, "output multiplier")
@@ -1452,7 +1452,7 @@ class Design:
     def _mixture(self, channel: Channel, parts: Any) -> float:
         """Return sum s L(Q) + (1 - sum s - t) log|A| where P >= sum s Q, t = sum_y min_r of the
         rest.
-        What is left over holds a constant output of mass t, which tells nothing. L is convex."""
+        The rest contains a constant output of mass t, which reveals nothing. L is convex."""
         rest, shares, total = [row.fractions() for row in channel.rows], Fraction(0), 0
         for one in a_list(parts, "parts"):
             share, stored, proof = fields(one, "share channel leakage")
@@ -1471,7 +1471,7 @@ class Design:
         """Return for each adversary its multiplier and L, rounded down: I(q) >= sum q(y|r) L[r][y].
         I(q) >= sum_{a,r} w_{a,r} q(y|r) log(phi(a|y) / pi_a), for the difference is a mean of
         divergences. Weights belong to the cells (a, r): by value, then by the row's place (for the
-        whole dataset a value is a row). Other logs are a unit too small, so log 0 may be finite."""
+        whole dataset a value is a row). Other logs are a unit smaller, so log 0 may be finite."""
         found = []
         for cut in a_list(stored, "cuts"):
             records, weights, posterior, theta = fields(cut, "records weights posterior multiplier")
@@ -1512,14 +1512,14 @@ class Design:
         return min(map(sum, zips(*total))) if constant else sum(map(min, total))
 ROOM = Fraction(1, 1 << 40)
 class HalfSpaces:
-    """Conditions of one's own: sum a q(y|x) + sum b z_j >= c - r, or within r of c, for some z
-    common to all, with the room r = 2^-40 (|c| + sum |a| q(y|x))."""
+    """The user's own constraints: sum a q(y|x) + sum b z_j >= c - r, or within r of c, for some z
+    common to all, with the tolerance r = 2^-40 (|c| + sum |a| q(y|x))."""
     def __init__(self, stored: Any, rows: int, outputs: int) -> None:
         self.spaces = []
         for one in a_list(stored, "own"):
             entries, further, at_least, equal = fields(one, "entries further at_least equal")
             need(isinstance(equal, bool), "'equal' is neither true nor false")
-            found, more = [], Counter[Any]()  # a cell may be there twice: each entry has its room
+            found, more = [], Counter[Any]()  # a cell may occur twice: each entry has a tolerance
             for x, y, a in (a_list(entry, "an entry", 3) for entry in a_list(entries, "entries")):
                 need(0 <= integer(x, "a row") < rows, "an entry of another row")
                 need(0 <= integer(y, "an output") < outputs, "an entry of another output")
@@ -1542,15 +1542,15 @@ class HalfSpaces:
             if off < -room or (equal and off > room):
                 return False
         return True
-    def rest(self, kappa: list[Fraction]) -> Counter[int]:  # what multipliers leave of each z_j
+    def rest(self, kappa: list[Fraction]) -> Counter[int]:  # the weighted sum of each z_j's terms
         left: Any = Counter()
         for k, (_, more, *_) in zips(kappa, self.spaces):
             for j, b in more.items():
                 left[j] += k * b
         return left
     def weighted(self, stored: Any, balance: Any) -> tuple[list[tuple[int, int, Any]], Fraction]:
-        """Return sum kappa (entries) and sum kappa c with the room, for kappa that cancel all z_j.
-        Those named under `balance` are first moved by a solution of the equations that say so."""
+        """Return sum kappa (entries) and sum kappa c with tolerance, for kappa that cancel all z_j.
+        Those named under `balance` are first changed to a solution of the equations for that."""
         kappa = numbers(stored, "multipliers of half-spaces", len(self.spaces))
         names = whole(balance or [], "balance")
         need(all(0 <= i < len(kappa) for i in names), "balance names what is not there")
@@ -1587,7 +1587,7 @@ def design_of(problem: Any, witness: Any, proof: Any) -> tuple[Any, ...]:
     return design, channel, inside, leaks, design.cuts(cuts), prices, weighted
 def min_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the least leakage within the distortion budget.
-    Upper end: the witness's. Lower end: the largest leakage is at least sum theta I, sum theta = 1,
+    Upper bound: the witness. Lower bound: the leakage is at least sum theta I, sum theta = 1,
     and within the budget beta (E - D) <= 0 and kappa (c - a q) <= 0."""
     design, channel, inside, leaks, cuts, prices, (own, c) = design_of(problem, witness, proof)
     need(design.budget is not None or not any(prices), "prices without a budget")
@@ -1599,7 +1599,7 @@ def min_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     return Ends(max(lower, 0), leaks if inside else None)
 def min_distortion(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the least distortion within the leakage budget: sum beta = 1, and theta (I - L) <= 0.
-    Where nothing may leak and b < log|X|, channels have one row only (docs/theory/design.md)."""
+    If nothing may leak and b < log|X|, channels have one row only (docs/theory/design.md)."""
     design, channel, inside, leaks, cuts, prices, (own, c) = design_of(problem, witness, proof)
     need(design.budget is not None, "there is no leakage budget")
     within = leaks < math.inf and Fraction(int(leaks), FX.one) <= design.budget
@@ -1611,7 +1611,7 @@ def min_distortion(problem: Any, witness: Any, proof: Any) -> Ends:
     lower = least + fixed(c - sum(theta for theta, _ in cuts) * design.budget)[0]
     return Ends(lower, design.distortion(channel) if inside else None)
 
-# -------- Local differential privacy: rational numbers, but for the logarithm of one.
+# -------- Local differential privacy: rational numbers, except for one logarithm.
 class Sources:  # points and polytopes, whose hull is the set of the sources, and the distortion
     def __init__(self, stored: Any, distortion: Any) -> None:
         self.points: list[list[Fraction]] = []
@@ -1633,7 +1633,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
         width = len(a_list(costs[0], "a distortion"))
         self.costs = [[nonnegative(d) for d in numbers(row, "a cost", width)] for row in costs]
     def member(self, i: int, stored: Any) -> list[Fraction]:
-        """Return a law, once it is seen to be in a polytope exactly."""
+        """Return a law; refuse unless it is in a polytope, exactly."""
         low, high, rows, bound = self.polytopes[i]
         p = numbers(stored, "a member", self.size)
         inside = all(max(u, 0) <= v <= w for u, v, w in zips(low, p, high)) and sum(p) == 1
@@ -1641,7 +1641,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
         prove(inside and meets, "a member of a polytope is not in it")
         return p
     def worst(self, channel: list[Law], supports: Any) -> Fraction:
-        """Return an upper end of the distortion over all sources.
+        """Return an upper bound on the distortion over all sources.
         On a polytope, for y >= 0 and any m, max c p <= b y + m + sum max(l r, u r), where r = c -
         A'y - m. A member (or, for a box, its bounds) shows that there is a law in it."""
         cost = [dot(row.fractions(), d) for row, d in zips(channel, self.costs)]
@@ -1669,9 +1669,9 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
         prove(min(w) >= 0 and sum(w) > 0, "weights of a mixture are negative or 0")
         return [dot(w, column) / sum(w) for column in zips(*laws)]
 def private_at(channel: list[Law], delta: Fraction) -> Any:
-    """Return the least f = e^epsilon >= 1 at which a channel is private; infinite if there is none.
+    """Return the least f = e^epsilon >= 1 for which a channel is private; infinite if none is.
     For rows a, b: sum_y max(0, a - f b) <= delta if and only if sum_S (a - f b) <= delta for all
-    sets S, and among the sets of one size that of the largest ratios a / b counts."""
+    sets S; among the sets of one size the one with the largest ratios a / b is the worst."""
     least, rows = Fraction(1), set(channel)
     READ.work(len(rows) ** 2 * len(channel[0].weights), "the channel")
     for a, b in itertools.permutations(rows, 2):
@@ -1697,7 +1697,7 @@ def pure_level(p: list[Fraction], stored: Any, sources: Sources, budget: Fractio
     return min(ratios, default=math.inf) if sum(v) >= budget else Fraction(1)
 def approximate_end(p: list[Fraction], stored: Any, sources: Sources, delta: Fraction, s: Any,
                     f: Any) -> Fraction:
-    """Return a lower end of the distortion of (epsilon, delta)-private channels:
+    """Return a lower bound on the distortion of (epsilon, delta)-private channels:
     sum_x min_y [p_x d + s sum_x' h(x,x',y) - f sum_x' h(x',x,y)] - s delta sum max_y h, with s = 1
     and f = e^epsilon or, which is the same for an h f times as large, s = e^-epsilon and f = 1."""
     brackets, off = [[x * d for d in costs] for x, costs in zips(p, sources.costs)], Fraction(0)
@@ -1725,14 +1725,14 @@ def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
         mixture, comparisons, small = fields(proof, "mixture comparisons level")
         parts = sources.mixture(mixture), comparisons, sources, delta
         end = functools.partial(approximate_end, *parts)
-        if small == "inf":  # concave in 1/f: at least D at 0 and more at 1 is more between
+        if small == "inf":  # concave in 1/f: at least D at 0 and more at 1, so more in between
             least = math.inf if end(0, 1) >= budget and end(1, 1) > budget else least
         elif end(1, rational(small, "a level")) > budget:
             least = rational(small, "a level")
     lower, upper = (x if x == math.inf else log_ratio(*x.as_integer_ratio())[i] if x > 1 else 0
                     for i, x in enumerate((least, f)))
     return Ends(lower, upper)
-KINDS: dict[str, tuple[Any, Callable[[Any, Any, Any], Ends]]] = {  # the unit, perhaps of a problem
+KINDS: dict[str, tuple[Any, Callable[[Any, Any, Any], Ends]]] = {  # unit, or problem -> unit
     "capacity": ("nats", capacity), "local-dp": ("nats", local_dp),
     "record-leakage": (lambda problem: gain_of(problem).unit, record_leakage),
     "product-leakage": (lambda problem: gain_of(problem).unit, product_leakage),
@@ -1744,7 +1744,7 @@ KINDS: dict[str, tuple[Any, Callable[[Any, Any, Any], Ends]]] = {  # the unit, p
 SIDES, WORDS = ("lower", "upper"), ("PROVED", "NOT PROVED", "UNUSABLE", "UNKNOWN")  # by the code
 Verdict = namedtuple("Verdict", "code kind text")  # of one certificate; the code is the exit code
 def claims(claim: Any, unit: str, version: int, own: Any) -> list[Any]:
-    """Return the claimed ends: rational numbers, infinite floats, or None for no claim."""
+    """Return the claimed bounds: rational numbers, infinite floats, or None for no claim."""
     *ends, stored, about = fields(claim, "lower upper unit", "about")
     prove(stored == unit, f"the unit of this kind is {unit}")
     found = [math.inf if isinstance(end, str) and end == "inf" else
@@ -1758,7 +1758,7 @@ def claims(claim: Any, unit: str, version: int, own: Any) -> list[Any]:
         need(of == "problem" or (own and of == "half-spaces"), "an end about something unknown")
     return found
 def missed(ends: Ends, wanted: list[Any]) -> tuple[list[str], bool]:
-    """Return which claimed ends are not proved, and whether more digits could make a difference."""
+    """Return which claimed bounds are not proved, and whether more digits could change that."""
     texts, narrow = [], False
     for side, end, claim in zips(SIDES, ends, wanted):
         if claim is None:
@@ -1804,7 +1804,7 @@ def check(data: Any) -> Verdict:  # check one certificate
         return Verdict(PROVED, kind, " and ".join(said))
     except RefusedError as error:
         return Verdict(error.code, f"{kind!s:.60}", str(error))
-    except Exception as error:  # whatever a forged file makes this code stumble over
+    except Exception as error:  # whatever goes wrong with a forged file
         return Verdict(UNUSABLE, f"{kind!s:.60}", f"{type(error).__name__}: {error!s:.200}")
 def check_text(text: str) -> list[Verdict]:  # check a certificate, or each of a file of several
     global READ
