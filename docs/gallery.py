@@ -65,8 +65,8 @@ ERRATA_PAGE = """# Errata
 This page lists statements of the five papers that are wrong, or weaker than what can be proved.
 LEAKAGE, ENVELOPE, HAMMING, DALENIUS and SEQUENTIAL are short names of [the papers](symbols.md). We
 found the errors when we recomputed the figures. We may be wrong ourselves, so each entry says how
-it is known. If an entry is marked as checked, a test runs the check, and the entry's numbers are
-those that the check computes (`ERRATA["..."].check()` in `cvxleak.papers.gallery`).
+it is known. *Checked* entries have a test that computes their numbers
+(`ERRATA["..."].check()` in `cvxleak.papers.gallery`).
 """
 
 

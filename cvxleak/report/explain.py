@@ -169,7 +169,7 @@ def _neighbors(
     def proved(name: str, meaning: Any, /, about: Mapping[str, Any], **claim: Any) -> Quantity:
         progress.begin(name)
         try:
-            # What is claimed does not matter: the parameter is bracketed all the same.
+            # The claimed value does not matter: the parameter is bounded on both sides anyway.
             bound = check_claim(mechanism, **claim).bound
         finally:
             progress.end()

@@ -88,7 +88,7 @@ def local_dp_report(
         instance(problem, MinDistortionLocalDP, "problem")
         name, what = names.LEAST_WORST_DISTORTION, "least distortion"
         meaning = say.least_distortion(problem.epsilon, problem.delta)
-    # Before the search, so that Ctrl-C during either loses no bracket.
+    # Before the search, so that Ctrl-C during either loses no bounds.
     progress.begin("class of the source set")
     found = classify(problem.sources, cap=FOLDINGS)
     progress.end()

@@ -1,4 +1,4 @@
-"""The report on any problem: its bracket, and what it means."""
+"""The report on any problem: its lower and upper bound, and what they mean."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def problem_report(
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
 ) -> Report:
-    """Return the bracket of a problem as a report.
+    """Return the lower and upper bound of a problem as a report.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`Progress`: what is told of the work on a report."""
+"""`Progress`: an object that is told about the work on a report."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Found = TypeVar("Found")
 
 
 class Progress:
-    """What is told of the work on a report; this one keeps it to itself.
+    """Is told about the work on a report; this class does nothing with it.
 
     Attributes
     ----------
     interrupted : bool
-        Once true, what is left to search takes no more time than its first bracket needs.
+        If true, the remaining searches stop as soon as they have a lower and an upper bound.
     reports_interrupts : bool
-        Whether a search that Ctrl-C ends is reported with the bracket reached; if not, and
-        `interrupted` is not true either, `SolveInterrupted` is raised.
+        Whether a search that Ctrl-C ends is reported with the bounds reached. If not, and
+        `interrupted` is false, `SolveInterrupted` is raised.
     unit : str
-        That of the brackets that `update` is told of: "nats", or what is no amount of information.
+        Unit of the bounds that `update` gets: "nats", or another one if they are no information.
 
     Examples
     --------
@@ -42,24 +42,24 @@ class Progress:
     unit: str = "nats"
 
     def begin(self, what: str) -> None:
-        """Take note that the work on `what` begins."""
+        """Note that the work on `what` begins."""
 
     def update(self, lower: float, upper: float, nodes: int) -> None:
-        """Take note of a bracket, in `unit`; a KeyboardInterrupt from here ends the search."""
+        """Note proved bounds, in `unit`; a KeyboardInterrupt from here ends the search."""
 
     def count(self, done: int, total: int) -> None:
-        """Take note that so many parts are done; a KeyboardInterrupt from here ends the work."""
+        """Note that `done` parts are done; a KeyboardInterrupt from here ends the work."""
 
     def end(self) -> None:
-        """Take note that the work is done."""
+        """Note that the work is done."""
 
     def stop(self) -> None:
-        """Take note that Ctrl-C ended a search; what it reached will be reported."""
+        """Note that Ctrl-C ended a search; the bounds that it reached are reported."""
         self.interrupted = True
 
 
 def as_progress(progress: Progress | None) -> Progress:
-    """Return what is told of the progress; by default it does nothing."""
+    """Return the object that is told about progress; by default one that does nothing."""
     return Progress() if progress is None else instance(progress, Progress, "progress")
 
 
@@ -71,10 +71,10 @@ def solved(
     unit: str = "nats",
     **options: Any,
 ) -> Found:
-    """Return what a solve finds, announced as the work on `what`, whose brackets are in `unit`.
+    """Return what a solve finds, announced as the work on `what`, with bounds in `unit`.
 
-    After Ctrl-C this is the bracket reached, if `progress` says that it is reported, and later
-    solves have no time but for their first bracket.
+    After Ctrl-C the result has the bounds reached, if `progress` says that they are reported, and
+    later solves stop as soon as they have both bounds.
     """
     if progress.interrupted:
         options["time_limit"] = 0.0

@@ -60,7 +60,7 @@ class Quantity:
     stopped : Stopped or None
         Why the search for it ended, if there was one.
     set_width : float or None
-        Of a set of channels: the part of the bracket that no search can close.
+        For a set of channels: the part of the gap that no search can close.
     certificate : Certificate or None
         What proves it.
     witness : object
@@ -170,7 +170,7 @@ class Report:
         Sizes and the like of what it is about; for an audit ``records``, ``query_values``,
         ``outputs``, ``max_entropy``.
     interrupted : bool
-        Whether somebody ended a search early; the brackets hold all the same.
+        Whether a search was ended early; its bounds are proved all the same.
     channel : Channel or None
         The channel that was designed, if one was asked for.
 

@@ -9,8 +9,8 @@ from cvxleak.papers.gallery import ERRATA
 
 CHECKED = [where for where, entry in ERRATA.items() if entry.check is not None]
 NUMERAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
-GIVEN = re.compile(r"(= |flip |flip of |[hp]\()\d+\.\d+")
-"""What an example starts from: D = 0.02, flip 0.1, h(0.3)."""
+GIVEN = re.compile(r"(= |flip |flip of |probability |[hp]\()\d+\.\d+|\(([\d.]+, )+[\d.]+\)")
+"""What an example starts from: D = 0.02, flip 0.1, h(0.3), (0.5, 0.3, 0.2)."""
 
 
 @cache

@@ -168,7 +168,7 @@ def multiplier_grid(
     Parameters
     ----------
     joint : array_like, shape (R, Z, X)
-        The law p(r,z,x).
+        The distribution p(r,z,x).
     mu_1, mu_2 : sequence of float
         Multipliers >= 0 per nat: the grid is all pairs.
     utility : {"distortion", "information"}
@@ -228,7 +228,7 @@ def release_search(
     Parameters
     ----------
     joint : array_like, shape (R, Z, X)
-        The law p(r,z,x).
+        The distribution p(r,z,x).
     epsilon, delta : float
         Budgets, in nats, epsilon <= delta. Without room, at epsilon = 0 or delta = I(Z;X), no
         multiplier is the right one: the search goes to larger and larger ones and is slow.
@@ -257,7 +257,7 @@ def release_search(
     ValidationError
         Arguments that do not match each other, or epsilon > delta.
     InfeasibleError
-        delta below I(Z;X), which the earlier outputs have already told.
+        delta below I(Z;X), which the earlier outputs have already revealed.
 
     Notes
     -----

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["COLORS", "SETTINGS", "foot", "image", "panels"]
 
 COLORS = ("#1f4e79", "#c1462c", "#2f7d4f", "#8a5aa8", "#a87b1e", "#555555")
-"""Told apart in print and by people who do not see all colors."""
+"""Distinguishable in black and white print and by color-blind readers."""
 
 SETTINGS: Any = {
     "font.size": 9,

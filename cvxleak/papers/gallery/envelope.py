@@ -59,7 +59,7 @@ CURVES = {
 
 
 def example_1() -> Computed:
-    """Two rare outputs give all away; merging spoils what holds with probability 0.9."""
+    """Two rare outputs reveal everything; merging them worsens the level of probability 0.9."""
     leakage, after = pml(FAIR, EXAMPLE_1), EXAMPLE_1.then(MERGING)
     output = EXAMPLE_1.output(FAIR).probabilities
     return [

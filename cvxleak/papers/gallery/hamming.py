@@ -51,7 +51,7 @@ def _swapped(law: Sequence[float], j: int) -> list[float]:
 
 
 def class_three(laws: Laws, name: str) -> SourceSet:
-    """Return the laws, and each with its first entry swapped with the next (Tables III, IV)."""
+    """Return the distributions, also with first entry and later ones swapped (Tables III, IV)."""
     return SourceSet([_swapped(law, j) for j in range(SETS[name] + 1) for law in laws])
 
 
@@ -252,7 +252,7 @@ def simplex() -> Computed:
 
 
 def _corner(laws: ArrayLike) -> Array:
-    """Return the place of laws on three outcomes in the triangle."""
+    """Return the place of distributions on three outcomes in the triangle."""
     return np.atleast_2d(np.asarray(laws, dtype=float)) @ np.array(
         [[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]]
     )

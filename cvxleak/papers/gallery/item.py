@@ -1,4 +1,4 @@
-"""What the gallery holds: an item, the pairs that it compares, and what one run of it gave."""
+"""The gallery's classes: an item, the pairs that it compares, and the result of one run."""
 
 from __future__ import annotations
 

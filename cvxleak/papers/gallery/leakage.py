@@ -38,7 +38,7 @@ FIGURE_4_FLOORS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 
 
 def figure_1(points: int = 61) -> Computed:
-    """I(X_1;Y) of a parity of two bits, flip 0.1, by the law of X_1 and of X_2 given X_1.
+    """I(X_1;Y) of a parity of two bits, flip 0.1, by the distribution of X_1 and of X_2 given X_1.
 
     P(X_1 = 1) = p, and P(X_2 = 1) = t whatever X_1: concave in p, convex in t.
     """

@@ -53,7 +53,7 @@ def point(k: int) -> list[float]:
 
 
 def blind(k: int) -> list[list[float]]:
-    """Return the channel on k inputs that tells nothing."""
+    """Return the channel on k inputs that reveals nothing."""
     return [[1.0] + [0.0] * (k - 1)] * k
 
 

@@ -36,7 +36,7 @@ TABLE_2C = np.array([[[0.567, 0.433], [0.593, 0.407]], [[0.367, 0.630], [0.381, 
 
 
 def information(joint: Array) -> float:
-    """Return the mutual information of a joint law."""
+    """Return the mutual information of a joint distribution."""
     law = joint.sum(axis=1)
     return mutual_information(law, joint / law[:, None])
 
@@ -50,7 +50,7 @@ def objective(kernel: Array, mu: float) -> float:
 
 
 def markov_law() -> Array:
-    """Return the law of Table I with R made independent of Z given X."""
+    """Return the distribution of Table I with R made independent of Z given X."""
     law = TABLE_1.sum(axis=0)
     return law * (TABLE_1.sum(axis=1) / law.sum(axis=0))[:, None, :]
 

@@ -1,4 +1,4 @@
-"""What is printed in DALENIUS and is not so, or can be said more sharply."""
+"""Errata of DALENIUS: errors, and statements that can be sharpened."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ ERRATA = [
     Erratum(
         "DALENIUS (3), (6)",
         "a maximum over product priors",
-        "a supremum, approached as the value that leaks most becomes rare and not attained: for a "
-        "symmetric channel with flip 0.1 it is log 9 = 2.197; probabilities 0.01 and 0.0001 give "
-        "2.120 and 2.196",
+        "a supremum, which is not attained: it is approached as the value that leaks most becomes "
+        "rare. For a symmetric channel with flip 0.1 it is log 9 = 2.197; probabilities of 0.01 "
+        "and 0.0001 give 2.120 and 2.196",
         "the definition",
         _supremum,
     ),
@@ -178,17 +178,17 @@ ERRATA = [
     Erratum(
         "DALENIUS Remark 3",
         "67,824,342 bits of uncertainty are a reasonable floor, which helps utility",
-        "the arithmetic holds, and what the floor gains depends on the query: a parity of the "
-        "100,480,507 ratings leaks its full capacity up to 100480506 bits; of their mean, 0.645 of "
-        "the range is left to the adversary",
+        "the arithmetic is correct, but how much the floor helps depends on the query. The parity "
+        "of the 100,480,507 ratings leaks its full capacity at every floor up to 100480506 bits. "
+        "Of the range of their mean, this floor leaves 0.645 to the adversary",
         "DALENIUS Theorem 2 with an adversary that meets the floor; audited for 1000 records",
         _netflix,
     ),
     Erratum(
         "DALENIUS Cor 4",
         "equality with log(1 + T²/N)/2 for the Gaussian channel",
-        "an upper bound only: it needs a Gaussian query, and |f| ≤ T is a limit on the peak. For "
-        "T = N = 1 the capacity is 0.3368, the formula 0.3466",
+        "this is only an upper bound: equality needs a Gaussian query, but |f| ≤ T limits the "
+        "peak. For T = N = 1 the capacity is 0.3368, and the formula gives 0.3466",
         "an input distribution, and an upper bound over all inputs",
         _peak,
     ),
@@ -203,16 +203,16 @@ ERRATA = [
     Erratum(
         "DALENIUS 4.2",
         "the discrete Laplace and Gaussian mechanisms are column-symmetric",
-        "not when the noise is clamped to a range: rows in the middle and at the ends are no "
-        "permutations of one another",
+        "not if the noise is clamped to a range: rows in the middle are not permutations of rows "
+        "at the ends",
         "the rows",
         _clamped,
     ),
     Erratum(
         "DALENIUS Def 12",
         "weak symmetry is what equality needs",
-        "it is sufficient; necessary is that some distribution of the record's values, perhaps not "
-        "the uniform one, makes the output uniform",
+        "it is sufficient, but not necessary. The necessary condition is that some distribution of "
+        "the record's values, perhaps not the uniform one, makes the output uniform",
         "an example with three rows",
         _weak,
     ),
@@ -227,9 +227,9 @@ ERRATA = [
     Erratum(
         "DALENIUS Thm 3, 4",
         "k records, or several releases, cost the sum of ε + g each",
-        "the first one faces the original adversary, so one g less: k ε + (k − 1) g, and the sum "
-        "of the ε_j and of all g_j but one. For the parity of 3 bits, flip 0.1, b = 1.7, k = 2: "
-        "0.5961 in place of 0.7362",
+        "the first one faces the original adversary, so there is one g less: k ε + (k − 1) g, and "
+        "the sum of the ε_j and of all g_j but one. For the parity of 3 bits with flip 0.1, "
+        "b = 1.7 and k = 2 this gives 0.5961 instead of 0.7362",
         "the chain rule, and an audit of the group",
         _group,
     ),
@@ -237,9 +237,9 @@ ERRATA = [
         "DALENIUS Example 3",
         "with at most 100 of 10⁶ records known, b = 9000 records' worth is conservative, and it "
         "allows less noise",
-        "999,900 records' worth would be left; 9000 are 0.9% of the maximum. For the mean of "
-        "binary records that leaves the adversary 0.998 of the range, so the noise can shrink by "
-        "0.2% at most",
+        "999,900 records' worth would be left, and 9000 are only 0.9% of the maximum. For the mean "
+        "of binary records this floor leaves the adversary 0.998 of the range, so the noise can be "
+        "reduced by at most 0.2%",
         "an adversary that meets the floor",
         _hospital,
     ),
@@ -247,7 +247,7 @@ ERRATA = [
         "DALENIUS Fig. 4",
         "the leakage of a noisy parity falls with b from b = 0 on",
         "it is constant up to (n − 1) log 2",
-        "proved brackets, and the closed form",
+        "lower and upper bounds, both proved, and the closed form",
         _plateau,
     ),
     Erratum(

@@ -1,4 +1,4 @@
-"""What is printed in ENVELOPE and is not so, or was left open and is known."""
+"""Errata of ENVELOPE: errors, and open questions that have been answered."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ ERRATA = [
     Erratum(
         "ENVELOPE Alg 1, (13)",
         "Algorithm 1 computes the binary envelope (13)",
-        "it computes the event envelope (26), (27). For a fair bit told as it is and δ = 0.9 "
-        "that is 0.105, and (13) is log 2",
+        "it computes the event envelope (26), (27). For a fair bit that is released without noise, "
+        "and δ = 0.9, that is 0.105, and (13) is log 2",
         "both by definition",
         _binary,
     ),
@@ -112,11 +112,12 @@ ERRATA = [
     Erratum(
         "ENVELOPE VII",
         "composition beyond the bounds by maximal leakage is left open",
-        "one guess is false for every δ < 1, that the envelope of two releases at δ is at most the "
-        "sum of theirs at δ/2. Let the secret be two numbers up to k, equal with probability "
-        "1 − δ, each uniform, all unequal pairs as likely; one release tells the first, the other "
-        "the second. Both together have log(k (k − 1)/δ) or more, and the sum is 2 log k, which is "
-        "less once 1 − 1/k > δ: for k = 4 and δ = 0.5 they are 3.178 and 2.773",
+        "one natural conjecture is false for every δ < 1: that the envelope of two releases at δ "
+        "is at most the sum of their envelopes at δ/2. Example: the secret is a pair of numbers "
+        "from 1 to k, which are equal with probability 1 − δ. All equal pairs have the same "
+        "probability, and so have all unequal ones. One release is the first number, the other "
+        "the second. The envelope of both together is at least log(k (k − 1)/δ), and the sum is "
+        "2 log k, which is less if δ < 1 − 1/k: for k = 4 and δ = 0.5 they are 3.178 and 2.773",
         "the proof is on the page about randomized response; certified programs",
         _composition,
     ),

@@ -1,4 +1,4 @@
-"""`Erratum`: what is printed, what is so, and the computation that shows it."""
+"""`Erratum`: a printed statement, the correct one, and the computation that shows it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["Erratum"]
 
 @dataclass(frozen=True)
 class Erratum:
-    """One place of a paper where what is printed is not so, or is less than can be said.
+    """A statement of a paper that is wrong, or weaker than what can be proved.
 
     Attributes
     ----------
     where : str
         The paper's short name and the place; unique.
     printed : str
-        What is printed, in our words.
+        The printed statement, in our words.
     so : str
-        What is so.
+        The correct statement.
     how : str
-        How that is known.
+        How it is known.
     check : callable or None
-        Returns pairs (computed, stated here). A pair whose `erratum` is this entry holds what the
-        paper prints or does, and must disagree.
+        Returns pairs (computed, stated here). A pair whose `erratum` is this entry compares with
+        what the paper prints or does, and must disagree.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is printed in HAMMING and is not so."""
+"""Errata of HAMMING."""
 
 from __future__ import annotations
 
@@ -181,8 +181,8 @@ ERRATA = [
     Erratum(
         "HAMMING (11)",
         "a linear program without D_1 ≤ D_2 ≤ …",
-        "the order is needed: for Table I and D = 0.02 the printed program gives 5.1648, and "
-        "5.5013 is the least. With the order l = 0 alone gives the optimum",
+        "the order is needed: for Table I and D = 0.02 the printed program gives 5.1648, but the "
+        "least value is 5.5013. With the order, l = 0 alone gives the optimum",
         "the full linear program, certified",
         _order,
     ),
@@ -198,14 +198,14 @@ ERRATA = [
         "no order; indices below M − k",
         "the order, D_i = 1 for the removed outputs i > M − k, indices up to M − k, and sums up "
         "to it",
-        "derived from (11); the corrected program is exact where the foldings are a group",
+        "derived from (11); the corrected program is exact if the foldings are a group",
     ),
     Erratum(
         "HAMMING Thm 3",
         "the intersection gives a lower bound for every Class III set",
-        "not where the folding permutations are no group: for (.5, .3, .2) and (.2, .5, .3) at "
-        "D = 0.62 it is 0.2036, and a constant output drawn from (.4, .6, 0) meets the budget. "
-        "The upper bound holds",
+        "not if the folding permutations are not a group: for (0.5, 0.3, 0.2) and (0.2, 0.5, 0.3) "
+        "at D = 0.62 it is 0.2036, but an output drawn from (0.4, 0.6, 0), whatever the input, "
+        "meets the budget without any leakage. The upper bound is correct",
         "the full linear program, certified",
         _folding,
     ),
@@ -213,23 +213,23 @@ ERRATA = [
         "HAMMING Cor 1, (19)",
         "the value is that of the intersection alone",
         "only with D_T(i) = D_i: for the Class III set a and D = 0.31 the intersection alone "
-        "gives 0, and 1.4615 is the least",
+        "gives 0, but the least value is 1.4615",
         "the full linear program, certified",
         _intersection,
     ),
     Erratum(
         "HAMMING III-A",
         "a source set may be replaced by its hull, for information too",
-        "for differential privacy; for information a finite set can need less: 0 for three point "
-        "masses at D = 0.3, and 0.2798 for their hull",
+        "only for differential privacy. For information a finite set can need less than its hull: "
+        "at D = 0.3, 0 for three point masses, and 0.2798 for their hull",
         "certified",
         _hull,
     ),
     Erratum(
         "HAMMING V-G",
         "a subset needs at least as much leakage",
-        "at most as much: Table I alone is a subset of the Class III set a, and at D = 0.31 they "
-        "need 0 and 1.4615",
+        "it needs at most as much: Table I alone is a subset of the Class III set a, and at "
+        "D = 0.31 they need 0 and 1.4615",
         "certified",
         _inclusion,
     ),
@@ -243,41 +243,42 @@ ERRATA = [
     Erratum(
         "HAMMING Lemma 5",
         "a constant output has distortion (M − 1)/M",
-        "1 − P_1: 0.5 for (.5, .3, .2). And the Lemma needs the hull, not the set",
+        "1 − P_1: 0.5 for (0.5, 0.3, 0.2). And the lemma needs the hull, not the set",
         "the definition",
         _constant,
     ),
     Erratum(
         "HAMMING Cor 1, Remark 6",
         "if intersection and union are equal, the bounds are the value",
-        "only where the folding permutations are a group. (.5, .3, .2), (.2, .5, .3) and "
-        "(.3, .5, .2) fold to one distribution, so the two are equal; at D = 0.62 the value would "
-        "be 0.2036, and an output drawn from (.4, .6, 0) meets the budget with no leakage",
+        "only if the folding permutations are a group. (0.5, 0.3, 0.2), (0.2, 0.5, 0.3) and "
+        "(0.3, 0.5, 0.2) fold to one distribution, so intersection and union are equal. At "
+        "D = 0.62 the value would be 0.2036, but an output drawn from (0.4, 0.6, 0), whatever the "
+        "input, meets the budget without any leakage",
         "the full linear program, certified",
         _no_group,
     ),
     Erratum(
         "HAMMING abstract, tightness",
         "a condition that is necessary and sufficient for tight bounds",
-        "Corollary 1 is all there is, and equal intersection and union are not necessary: for "
-        "(.5, .3, .2), (.3, .5, .2) and (.4, .35, .25) they differ, and at D = 0.4 both bounds and "
-        "the value are 1.0986",
+        "the paper proves Corollary 1 only, and its condition, that intersection and union are "
+        "equal, is not necessary: for (0.5, 0.3, 0.2), (0.3, 0.5, 0.2) and (0.4, 0.35, 0.25) they "
+        "differ, but at D = 0.4 both bounds and the value are 1.0986",
         "the full linear program, certified",
         _not_necessary,
     ),
     Erratum(
         "HAMMING I, staircase",
         "staircase mechanisms are optimal for Class I only",
-        "for small budgets also elsewhere: Table I, of Class II, needs 4.554 at D = 0.05, which is "
-        "what randomized response has there, and that is a staircase",
+        "for small budgets they are also optimal elsewhere: Table I, of Class II, needs 4.554 at "
+        "D = 0.05, which randomized response attains, and that is a staircase mechanism",
         "the full linear program, certified",
         _staircase,
     ),
     Erratum(
         "HAMMING (22)",
         "mutual information is convex in the source",
-        "concave, which the minimax theorem needs and the proof for Class I uses. Through a "
-        "channel with flip 0.1 a point mass has 0, and a fair bit 0.3681",
+        "it is concave, which the minimax theorem needs and the proof for Class I uses. Through a "
+        "channel with flip 0.1 a point mass has information 0, and a fair bit 0.3681",
         "the definition",
         _concave,
     ),

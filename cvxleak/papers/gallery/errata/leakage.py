@@ -1,4 +1,4 @@
-"""What is printed in LEAKAGE and is not so."""
+"""Errata of LEAKAGE: formulas, algorithms and theorems."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEP = 1e-6
 def _laws(
     seed: int, values: int = 2, contexts: int = 4, outputs: int = 3
 ) -> tuple[np.ndarray, ...]:
-    """Return a record's law, the others' laws given it, and the rows, drawn at random."""
+    """Return random distributions of a record and of the others given it, and random rows."""
     rng = np.random.default_rng(seed)
     return (
         rng.dirichlet(np.ones(values) * 3),
@@ -159,7 +159,7 @@ def _parity_design() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _two_bits(zero: np.ndarray, one: np.ndarray) -> Mechanism:
-    """Tell the parity of two bits through one channel if the second is 0, another if it is 1."""
+    """Return the parity of two bits through `zero` if the second is 0, through `one` if it is 1."""
     return Mechanism.from_channel(
         RecordSpace.binary(2), np.array([zero[0], one[1], zero[1], one[0]])
     )
@@ -321,16 +321,16 @@ ERRATA = [
     Erratum(
         "LEAKAGE (18)",
         "the sum runs over all rows",
-        "over the rows other than k, as in line 9 of Algorithm 3: at H(X) = b that gives the row's "
-        "own entropy, and the printed sum gives 0",
+        "it runs over the rows other than k, as in line 9 of Algorithm 3: at H(X) = b this gives "
+        "the row's own entropy, and the printed sum gives 0",
         "both formulas at a random distribution",
         _row_floor,
     ),
     Erratum(
         "LEAKAGE (37)",
         "two terms next to the sum over y",
-        "the derivative is p(x_i) Σ_y q(y|x) log(p(y|x_i)/p(y)): what the row itself contributes "
-        "and what the other rows contribute through p(y) cancel",
+        "the derivative is p(x_i) Σ_y q(y|x) log(p(y|x_i)/p(y)): the two other terms, from the row "
+        "itself and from the other rows through p(y), cancel",
         "differences of I",
         _gradient_conditional,
     ),
@@ -344,9 +344,9 @@ ERRATA = [
     Erratum(
         "LEAKAGE 2.3",
         "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together",
-        "in all of them together, as the proof of Theorem 1(2) shows: for a fixed p(x_i) the "
-        "joint distribution of record and output is linear in the conditionals, and I is convex in "
-        "it",
+        "it is convex in all of them together, as the proof of Theorem 1(2) shows: for a fixed "
+        "p(x_i) the joint distribution of record and output is linear in the conditionals, and I "
+        "is convex in it",
         "that proof; and midpoints of random conditionals",
         _jointly_convex,
     ),
@@ -359,9 +359,9 @@ ERRATA = [
     Erratum(
         "LEAKAGE Alg 1, uniform start",
         "the uniform prior is a good start, being feasible for every b",
-        "for a parity it is a stationary point: from b = (n + 1)/2 log 2 on the method stays there "
-        "at 0. With n = 4 and flip 0.2 it ends at 0.1364 just below that floor, at 0 just above; "
-        "the leakage is 0.1927",
+        "for a parity it is a stationary point with leakage 0, and the method stays there for "
+        "every b ≥ (n + 1)/2 log 2. With n = 4 and flip 0.2 it ends at 0.1364 just below that "
+        "floor, and at 0 just above it; the leakage is 0.1927",
         "the method as printed, and the closed form",
         _uniform_start,
     ),
@@ -383,32 +383,33 @@ ERRATA = [
     Erratum(
         "LEAKAGE Alg 3, Thm 5(2)",
         "row by row the ascent reaches a stationary point",
-        "once H(X) = b each row's bound is its present entropy, so the entropies of the rows are "
-        "frozen at those of the start. In one example the best of 41 starts with these reaches "
-        "0.3936; a start with other entropies of the rows, and the same floor, 0.4011",
+        "once H(X) = b, each row's floor is its present entropy, so the entropies of the rows stay "
+        "those of the start. In one example the best of 41 starts with the same row entropies "
+        "reaches 0.3936; a start with other row entropies and the same floor reaches 0.4011",
         "the method as printed, from starts of either kind",
         _frozen,
     ),
     Erratum(
         "LEAKAGE Alg 3, Thm 5 (Armijo)",
         "the theorem's line search promises an increase in proportion to a constant c",
-        "line 20 takes every step that does not decrease I: the constant does nothing, and the "
-        "theorem is about another method",
+        "line 20 accepts every step that does not decrease I, so the constant has no effect, and "
+        "the theorem is about another method",
         "reading both",
     ),
     Erratum(
         "LEAKAGE Alg 7, 10 (stop)",
         "stop when two successive values are close and the budget is met to a tolerance",
-        "the previous value is set to the present one before the test, which so always passes; the "
-        "second part is never met where the budget is slack, and the loop runs to its limit",
+        "the previous value is set to the present one before the test, so the first condition is "
+        "always true. The second one is never true if the budget is slack, so that the loop runs "
+        "to its limit",
         "a run with a slack budget",
         _slack,
     ),
     Erratum(
         "LEAKAGE Alg 7, 10 (weight)",
         "the penalty's weight adapts",
-        "it stays as it is while the value is within δ of the budget; and the best point is chosen "
-        "by comparing objectives with different weights",
+        "it does not change while the value is within δ of the budget, and the best point is "
+        "chosen by comparing objectives with different weights",
         "reading the lines",
     ),
     Erratum(
@@ -431,14 +432,14 @@ ERRATA = [
         "LEAKAGE 3.3.1, Thm 7",
         "the leakage constraint is not convex in the channel",
         "it is: for each adversary I is convex in q, and a maximum of convex functions is convex. "
-        "Both design problems are convex, if semi-infinite",
+        "Both design problems are convex, although semi-infinite",
         "that argument; and midpoints of random channels, proved",
         _convex,
     ),
     Erratum(
         "LEAKAGE Thm 4(2)",
         "for b = 0 Algorithm 1 finds the global maximum",
-        "not always: of a random channel on two bits with three outputs it finds 0.3016 from the "
+        "not always: for a random channel on two bits with three outputs it finds 0.3016 from the "
         "uniform prior, and C_1 is 0.3076",
         "the method as printed, and DALENIUS Theorem 2 by enumeration",
         _global,
@@ -447,31 +448,35 @@ ERRATA = [
         "LEAKAGE Thm 5(3)",
         "if no row's floor is active, Algorithm 3 ends at the global maximum",
         "not always: each row is then a unit vector, and two of them may have to change at once. "
-        "With rows (.2, .8) or (1, 0) for one value of a fair record and (.9, .1) or (0, 1) for "
-        "the other, it stays at 0.2754 from the first of each; the maximum is 0.6931",
+        "Example: a fair record, with rows (0.2, 0.8) and (1, 0) for one value, and (0.9, 0.1) and "
+        "(0, 1) for the other. Started at the first row of each, it stays at 0.2754; the maximum "
+        "is 0.6931",
         "the method as printed, and all four choices",
         _inactive,
     ),
     Erratum(
         "LEAKAGE Thm 6(1), 3.2.4",
         "the worst-case leakage does not rise from one round of Algorithm 6 to the next",
-        "it can, since a mechanism is made for one prior only. The parity of two bits through a "
-        "channel with flip 0.25, at D = 0.25 and b = log 2, leaks 0.1308; a worst prior has a fair "
-        "first bit, and 0 for the second. The best mechanism against it says nothing where the "
-        "second bit is 0, and the parity where it is 1: no leakage to that prior, and 0.6931 to "
-        "the one with a second bit of 1",
-        "proved brackets; no leakage is the least there is",
+        "it can, because each mechanism is designed against one prior only. Example: the parity of "
+        "two bits through a channel with flip 0.25 has error D = 0.25 and leaks 0.1308 at "
+        "b = log 2. One of its worst priors has a fair first bit and a second bit of 0. Against "
+        "this prior the best mechanism with D = 0.25 outputs the parity if the second bit is 1, "
+        "and a random bit if it is 0. It leaks nothing to this prior, but 0.6931 to the prior with "
+        "a fair first bit and a second bit of 1",
+        "lower and upper bounds on the leakages, all proved; no mechanism leaks less than nothing",
         _alternation,
     ),
     Erratum(
         "LEAKAGE Thm 7(1), 3.3.4",
         "the distortion does not rise from one round of Algorithm 9 to the next",
-        "it can. Parity of two bits, b = log 2, L = log 2 − h(0.2), and a second bit that is 0 "
-        "with probability .3; start with a flip of 0.2 if it is 0 and 0.25 if it is 1. The worst "
-        "prior knows that it is 0, and the best mechanism against that one keeps the first flip "
-        "and drops the second: distortion 0.06. Then the worst prior knows that it is 1, and the "
-        "best mechanism has a flip of 0.2 there alone: 0.14",
-        "proved brackets, and the rate-distortion function of a fair bit",
+        "it can. Example: the parity of two bits, b = log 2, L = log 2 − h(0.2), and a source "
+        "whose second bit is 0 with probability 0.3. The first mechanism has flip 0.2 if the "
+        "second bit is 0, and flip 0.25 if it is 1. The worst prior knows that the second bit is "
+        "0. The best mechanism against it keeps flip 0.2 for 0 and has no noise for 1: distortion "
+        "0.06. For this one the worst prior knows that the second bit is 1. The best mechanism "
+        "against that has flip 0.2 for 1 and no noise for 0: distortion 0.14",
+        "lower and upper bounds on the leakages, all proved, and the rate-distortion function of "
+        "a fair bit",
         _alternation_of_distortion,
     ),
 ]

@@ -1,4 +1,4 @@
-"""What is printed in LEAKAGE's examples, figures and tables and is not so."""
+"""Errata of LEAKAGE: examples, figures and tables."""
 
 from __future__ import annotations
 
@@ -96,23 +96,23 @@ ERRATA = [
     Erratum(
         "LEAKAGE 4.1",
         "a sum mod m has sensitivity 1",
-        "on the cycle; as integers, which the Laplace mechanism takes it for, m − 1",
+        "only on the cycle; among integers, as which the Laplace mechanism treats it, m − 1",
         "the query's table",
         _sensitivity,
     ),
     Erratum(
         "LEAKAGE Fig. 3",
         "the leakage of a noisy parity falls with b from b = 0 on",
-        "it is constant up to (n − 1) log 2: for flip 0.1 it is still 0.3681 there. The method "
-        "ends in local optima, as the caption suspects of some bends",
-        "proved brackets, and the closed form",
+        "it is constant up to (n − 1) log 2: for flip 0.1 it is still 0.3681 there. The printed "
+        "values are local optima, as the caption suspects for some bends",
+        "lower and upper bounds, both proved, and the closed form",
         _plateau,
     ),
     Erratum(
         "LEAKAGE Fig. 4 caption, capacity",
         "the symmetric channel with flip 0.3 has capacity 0.0931 for n = 4, less for larger n",
         "log 2 − h(0.3) = 0.08228, for every n",
-        "proved bracket",
+        "lower and upper bounds, both proved",
         _caption,
     ),
     Erratum(
@@ -128,14 +128,14 @@ ERRATA = [
         "Laplace, n = 4, ε = 1: 0.062, 0.041, 0.022, 0.009 at b = 0.5, 1, 1.5, 2",
         "0.0795 at all four, as at b = 0: the plateau ends at 2.079. At b = 2.495 and flip "
         "0.3033 it is 0.0393. The exponential mechanism's row is too small in the same way",
-        "proved brackets",
+        "lower and upper bounds, both proved",
         _table,
     ),
     Erratum(
         "LEAKAGE Table 3, exponential",
         "0.032 at b = 0, from h(p_E) ≈ 0.661",
         "log 2 − h(0.37754) = 0.0303",
-        "proved bracket",
+        "lower and upper bounds, both proved",
         _table_exponential,
     ),
     Erratum(

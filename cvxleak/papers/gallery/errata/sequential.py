@@ -1,4 +1,4 @@
-"""What is printed in SEQUENTIAL and is not so."""
+"""Errata of SEQUENTIAL."""
 
 from __future__ import annotations
 
@@ -148,30 +148,30 @@ ERRATA = [
     Erratum(
         "SEQUENTIAL Alg 1, 2",
         "μ_1, μ_2 ≥ 0, and the q are updated inside the loop over z, x and r̂",
-        "μ_1 + μ_2 > 0, since it divides; and all of p comes first, then the q",
+        "μ_1 + μ_2 > 0, since the update divides by it; and all of p is updated first, then the q",
         "the formula",
     ),
     Erratum(
         "SEQUENTIAL Remark 3",
         "after each update p^t and the q^t are consistent, so that g(p^t) = f(p^t; q^t)",
         "p^t is consistent with q^(t+1), which is computed from it: g(p^t) = f(p^t; q^(t+1)), and "
-        "f(p^t; q^t) is more until the method has converged",
+        "f(p^t; q^t) is larger until the method has converged",
         "two updates, by definition",
         _consistent,
     ),
     Erratum(
         "SEQUENTIAL VI, complexity",
         "an update costs O(|R̂||Z||X|) for each start",
-        "for Algorithm 2 that times |R|, since the divergence in its lines 6 and 7 is a sum over "
-        "r and changes with every update; Algorithm 1 needs the sum over r once",
+        "for Algorithm 2 it is |R| times that, since the divergence in its lines 6 and 7 is a sum "
+        "over r and changes with every update; Algorithm 1 needs the sum over r only once",
         "counting",
     ),
     Erratum(
         "SEQUENTIAL Alg 3, line 10",
-        "a search for the multipliers, or the mixture, whose release tells ε and δ",
-        "ε and δ are upper limits, and the best release may leave one unused: for Table I, ε = 0.1 "
-        "and δ = 0.9 bits all releases tell 0.484 bits. Below δ = I(Z;X), here 0.0028 bits, no "
-        "release meets the budget",
+        "a search for the multipliers, or the mixture, whose release reveals exactly ε and δ",
+        "ε and δ are upper limits, and the best release may not use one of them fully: for "
+        "Table I, ε = 0.1 and δ = 0.9 bits, all releases together reveal 0.484 bits. Below "
+        "δ = I(Z;X), here 0.0028 bits, no release meets the budget",
         "the convex program, certified",
         _unused,
     ),
