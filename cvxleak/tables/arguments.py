@@ -1,4 +1,4 @@
-"""What a table is made of, as users say it: checked."""
+"""Checks of the parts of a table that users give."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def checked_variables(given: Any) -> tuple[tuple[str, tuple[Hashable, ...]], ...
 
 
 def check_size(shape: tuple[int, ...]) -> None:
-    """Refuse a table of too many cells."""
+    """Raise if a table has too many cells."""
     if math.prod(shape) > CELL_LIMIT:
         raise ValidationError(
             f"variables: found {short(math.prod(shape))} cells; at most {CELL_LIMIT} are allowed"
@@ -151,7 +151,7 @@ def checked_counts(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64
 
 
 def checked_people(people: Any, counts: NDArray[np.int64] | None, outside: bool) -> int:
-    """Return the number of people: the sum of the counts, or what is said."""
+    """Return the number of people: the given one, or the sum of the counts."""
     if counts is None:
         if people is None:
             raise ValidationError(

@@ -1,18 +1,19 @@
-"""Two keys of which the low parts and the sum are revealed: what several margins tell together.
+"""The privacy loss if the low parts and the sum of two keys are revealed, for several margins.
 
-All keys are revealed but those of two cells. Numbers that contain one of the two are told by its
-key and a shift, the sum of their other keys. Let these shifts be independent and uniform. Numbers
-that contain both are told by the sum of the two keys and what is revealed.
+All keys except those of two cells are revealed. A number that contains one of the two cells is a
+function of that cell's key and a shift, the sum of its other keys. Let these shifts be independent
+and uniform. Numbers that contain both cells are functions of the sum of the two keys, and of what
+is revealed.
 
 The K keys are l + (K / m) h for h in Z_m. Reveal the low part l of either key, which is as likely
-under P as under R. What is published of numbers of the one cell then says that its h is in a set,
-A under P and A' under R, and of the other cell B and B'. If there are numbers of both cells, the
-sum of the keys is revealed too, and the likelihoods of that are
+under P as under R. The published values of the numbers of one cell then say that its h is in a set,
+A under P and A' under R; those of the other cell say that its h is in B or B'. If there are numbers
+of both cells, the sum of the keys is revealed too. The likelihoods are
 
     P: #{h in A : s - h in B},   R: #{h in A' : s - h in B'},   s in Z_m;
 
-otherwise they are #A #B and #A' #B'. A sum s is uniform under both. Turning A and A' together by
-an element of Z_m turns the sums, so that only how often pairs of sets occur up to that counts.
+otherwise they are #A #B and #A' #B'. A sum s is uniform under both. Adding an element of Z_m to all
+elements of A and A' shifts the sums, so it is enough to count pairs of sets up to such shifts.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ SETS = 1 << 23
 """Most pairs of sets that are intersected at once, and of pairs of types times sums."""
 
 EXACT = 1 << 53
-"""Up to here sums of whole numbers in floats are exact."""
+"""Largest whole number up to which sums in floats are exact."""
 
 Labels = tuple[np.ndarray, np.ndarray]
-"""What is published of a number for each key: under P and under R."""
+"""The published value of a number for each key: under P and under R."""
 
 
 class Side(NamedTuple):
@@ -104,13 +105,13 @@ def _met(
     codes, places = np.unique(p * largest + r, return_inverse=True)
     sums = np.rint(np.bincount(places, weights=many, minlength=len(codes))).astype(np.int64)
     p, r = np.divmod(codes, largest)
-    # Where one of the sets is empty the other of the two laws excludes what is published.
+    # If one of the sets is empty, that distribution excludes the outcome.
     rest = [unit - int(np.dot(one, sums)) for one in (p, r)]
     return np.append(p, [1, 0]), np.append(r, [0, 1]), np.append(sums, rest)
 
 
 def _types(side: Side, keys: int, size: int) -> _Types | None:
-    """Return what the numbers of a cell say of its key, up to turns; None if that is too much."""
+    """Return what the numbers of a cell reveal of its key, up to shifts; None if too much."""
     low = keys // size
     every = np.full((keys, 1), (1 << size) - 1, dtype=np.uint64)
     sets = every, every
@@ -119,7 +120,7 @@ def _types(side: Side, keys: int, size: int) -> _Types | None:
     parts = []
     for which, people in enumerate(side.people):
         part = sets[which][:low]
-        if not people:  # the key is 0, and counts for all
+        if not people:  # the key is 0, and stands for all keys
             part = part & np.uint64(1)
             part[1:] = 0
         parts.append(part.ravel())
@@ -169,7 +170,7 @@ def _together(
 def _unique(
     first: np.ndarray, second: np.ndarray, many: np.ndarray, size: int
 ) -> tuple[Labels, np.ndarray]:
-    """Return the same up to turns of both sets together."""
+    """Return the same, with pairs merged that are equal up to a shift of both sets."""
     (first, second), many = _together(first, second, many, size)
     shift, one, last = np.uint64(size), np.uint64(1), np.uint64(size - 1)
     every = np.uint64((1 << size) - 1)

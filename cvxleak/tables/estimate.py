@@ -137,17 +137,18 @@ def estimate_counts(
     sums: Mapping[Hashable, Iterable[Hashable]] | None = None,
     people_known: bool = True,
 ) -> CountEstimate:
-    r"""Return intervals for the true counts behind published numbers, which hold all together.
+    r"""Return simultaneous confidence intervals for the true counts behind published numbers.
 
-    The true counts c_1, ..., c_m are fixed, and Y_j is published of c_j with noise. With
-    a probability of `confidence` at least, over the noise and whatever the true counts are, all of
-    them are in their intervals. The interval of one number has the counts c for which
+    The true counts c_1, ..., c_m are fixed, and Y_j is c_j published with noise. With a probability
+    of at least `confidence` over the noise, and whatever the true counts are, all of them are in
+    their intervals. The interval of one number contains the counts c for which
 
         P(Y >= y | c) > alpha / 2   and   P(Y <= y | c) > alpha / 2,
 
-    alpha = (1 - `confidence`) / T, T the number of published numbers and of sums that are not
-    published (Bonferroni); counts between them are included. The tails of rounding, of ptables and
-    of channels are computed in rational numbers, those of additive noise in ball arithmetic.
+    where alpha = (1 - `confidence`) / T, and T is the number of published numbers and of sums that
+    are not published (Bonferroni); counts between them are included. The tails of rounding, of
+    ptables and of channels are computed in rational numbers, those of additive noise in ball
+    arithmetic.
 
     Parameters
     ----------
@@ -157,9 +158,8 @@ def estimate_counts(
         One noise for all numbers, or one for each by its label or in order. `RandomRounding` and
         `PerturbationTable` stand for counts of any size; of `cvxleak.model`, `Gaussian`,
         `Laplace`, `DiscreteGaussian`, `DiscreteLaplace` (the geometric mechanism), `Uniform` and
-        `Rounded`. The inputs of a channel are counts, and its outputs numbers. A release says the
-        noise of each of its numbers and which cells a margin is the sum of; its true counts are
-        not looked at.
+        `Rounded`. The inputs of a channel are counts, and its outputs numbers. A release has the
+        noise of each of its numbers and the cells of each margin; its true counts are not used.
     confidence : float
         From 0 to 1, both excluded.
     sums : mapping, optional
@@ -167,8 +167,8 @@ def estimate_counts(
         noise has to be independent (see the notes). If that label was published itself, the sum is
         a margin: its true count is the sum of those of its cells.
     people_known : bool
-        Whether the number of people in the table of a release (or at most in it, if some may be
-        outside) is known besides. If all cells are published, it bounds them too.
+        Whether the number of people in the table of a release (or an upper bound on it, if some may
+        be outside) is known, too. If all cells are published, it bounds them as well.
 
     Returns
     -------
@@ -178,22 +178,23 @@ def estimate_counts(
     Raises
     ------
     ValidationError
-        A value that its noise cannot give (the message says which), noise of another kind, labels
-        that do not match, an empty sum, a confidence out of range.
+        A value that its noise cannot produce (the message names it), noise of another kind, labels
+        that do not match, an empty sum, or a confidence out of range.
     SolveInterrupted
         Ctrl-C; its ``bound`` holds the intervals of the numbers completed so far.
 
     Notes
     -----
-    Of a sum that was not published, the interval comes from the law of the noise of the sum. It is
-    the Gaussian law, or a convolution in ball arithmetic where all noise is added in whole numbers;
-    for other noise, mixtures included, Chernoff's bound, with the largest moment over all counts
-    where noise depends on the count. Cells and sums then bound each other (a cell is at most the
-    sum without the least values of the others), which holds whenever the intervals do.
+    The interval of a sum that was not published comes from the distribution of the sum of the
+    noise. This is Gaussian, or a convolution in ball arithmetic if all noise is added in whole
+    numbers. For other noise, mixtures included, Chernoff's bound is used, with the largest moment
+    over all counts if noise depends on the count. Cells and sums then bound each other (a cell is
+    at most the sum minus the least values of the others), which is valid whenever the intervals
+    are.
 
-    The noise of the numbers in one sum has to be independent, as it is of numbers about different
-    people. Numbers by themselves and margins need no independence: whatever links them (keys, for
-    example), Bonferroni's inequality holds.
+    The noise of the numbers in one sum has to be independent, as it is for numbers about different
+    people. Single numbers and margins need no independence: Bonferroni's inequality is valid
+    whatever links them (keys, for example).
 
     Examples
     --------
@@ -210,7 +211,7 @@ def estimate_counts(
     m    9: 8 to 11
     all  18: 16 to 19
 
-    Sums are known better than by the intervals of their parts:
+    The interval of a sum is narrower than the sum of its parts' intervals:
 
     >>> from cvxleak.model import DiscreteLaplace
     >>> cells = {age: 20 for age in range(50)}
@@ -244,7 +245,7 @@ def estimate_counts(
     cells = noise.table.cells if isinstance(noise, TableRelease) else ()
     known = instance(people_known, bool, "people_known") and cells and set(cells) <= set(values)
     if isinstance(noise, TableRelease) and known:
-        # What is certain takes nothing from the confidence.
+        # A certain value takes nothing from the confidence.
         most = noise.table.people
         ends[_EVERYBODY] = (0 if noise.table.outside else most, most)
         parts[_EVERYBODY] = cells
@@ -270,8 +271,8 @@ def _text(label: Hashable) -> str:
 
 
 def _propagate(ends: dict[Hashable, Ends], parts: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
-    """Bound sums by their parts and parts by their sums; all are empty if they contradict."""
-    # What a bound changes can change another one, along chains of sums. Any round is valid.
+    """Bound sums by their parts and parts by their sums; all become empty if they contradict."""
+    # A changed bound can change another one, along chains of sums. Every round is valid.
     for _ in parts:
         before = dict(ends)
         for label, cells in parts.items():

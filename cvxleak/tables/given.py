@@ -20,7 +20,7 @@ __all__ = ["Given", "largest"]
 
 
 class Given:
-    """The laws of numbers whose noise is independent, given the others.
+    """The distributions of numbers whose noise is independent, given the others.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Given:
         for noise, value, row in zip(laws, values, incidence, strict=True):
             pair = noise.law(value), noise.law(value + 1)
             outputs = sorted({*pair[0], *pair[1]})
-            if not row.all() and pair[0] != pair[1]:  # or it tells nothing
+            if not row.all() and pair[0] != pair[1]:  # otherwise it reveals nothing
                 self._numbers.append((row, [[law.get(y, 0) for y in outputs] for law in pair]))
 
     @property
@@ -53,7 +53,7 @@ class Given:
 
     @property
     def upper(self) -> float:
-        """A float above the capacity, at the uniform law."""
+        """A float above the capacity, at the uniform distribution."""
         if not self._numbers:
             return 0.0
         share = 1 - 2 * (len(self._numbers) + 1) * UNIT_ROUNDOFF
@@ -68,7 +68,7 @@ class Given:
 
 
 def largest(given: Sequence[Given], cells: Sequence[Hashable]) -> tuple[Bound, int]:
-    """Return the largest capacity, and whose it is; the certificate is that of its channel."""
+    """Return the largest capacity and its position; the certificate is that of its channel."""
     above = [one.upper for one in given]
     best, chosen, upper = None, 0, 0.0
     for place in sorted(range(len(given)), key=lambda i: -above[i]):

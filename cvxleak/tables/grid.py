@@ -1,13 +1,13 @@
-r"""The law of the sum of several losses on a grid, from below and from above.
+r"""The distribution of the sum of several losses on a grid, from below and from above.
 
-Let X = e^(-L), so that H_c = E[phi(X)], phi(x) = (1 - c x)_+, which is convex and falls. A loss
-between two neighbors u < v of the grid is replaced by u or v, with probabilities such that the mean
-of X stays; that leaves P and R in all as they are. Let X' be what the product X of independent
-numbers becomes. Then E[phi(X')] >= E[phi(X)], as E[X' | X] = X. And with m numbers and the step s,
+Let X = e^(-L), so that H_c = E[phi(X)] with phi(x) = (1 - c x)_+, which is convex and decreasing. A
+loss between two neighbors u < v of the grid is replaced by u or v, with probabilities that keep the
+mean of X; the total masses of P and R do not change. The product X of m independent numbers becomes
+X'. Then E[phi(X')] >= E[phi(X)], because E[X' | X] = X. For a grid of step s,
 
     phi(X') - phi(X) - phi'(X) (X' - X) = |1 - c X'| if X and X' are on two sides of 1/c, or else 0,
 
-where |log X' - log X| < m s. So E[phi(X')] is larger by at most the mean of |1 - c X'| over
+where |log X' - log X| < m s. So E[phi(X')] exceeds E[phi(X)] by at most the mean of |1 - c X'| over
 |log c X'| < m s, which is of the order of s^2. Losses and probabilities are rounded outward first.
 """
 
@@ -29,23 +29,23 @@ from cvxleak.exact.outward import UNIT_ROUNDOFF
 __all__ = ["COARSE", "FINE", "Cells", "GridLosses", "mean_of_gaussian", "on_grid"]
 
 FINE, COARSE = 1 << 18, 1 << 10
-"""Points of a grid of losses: for what is reported, and to see which moves come into question."""
+"""Points of a grid of losses: for reported bounds, and for finding the moves that may matter."""
 
 WORK = 1 << 27
 """Most points of a grid times different losses of a number."""
 
 BALLS = 1 << 12
-"""Most points of a grid at each of which the Gaussian law is evaluated."""
+"""Most points of a grid at each of which the Gaussian distribution is evaluated."""
 
 POWERS = 1 << 10
-"""Points of a grid at once whose e^(-loss) are one power times those of its first points."""
+"""Number of grid points whose e^(-loss) are one power times those of the first points."""
 
 ROUNDING = 1e-12
-"""What floats of the width of the bounds may be off by, as a part of the largest."""
+"""Largest error of floats in the width of the bounds, relative to the largest."""
 
 
 class Cells(NamedTuple):
-    """Outputs of a number by their loss: ends of it, and of the probability; the rest is alone."""
+    """Outputs of a number by their loss: bounds on loss and probability; `alone`: loss inf."""
 
     losses: tuple[Array, Array]
     masses: tuple[Array, Array]
@@ -54,22 +54,22 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class GridLosses:
-    """Bounds of the law of the loss on a grid.
+    """Lower and upper bounds on the distribution of the loss, on a grid.
 
     Attributes
     ----------
     step : float
         A power of two.
     start : tuple of int
-        The first loss of the lower and of the upper law, in steps.
+        The first loss of the lower and of the upper distribution, in steps.
     laws : tuple of array
-        Of the lower and of the upper law, the mass at each point of the grid.
+        The mass at each point of the grid, for the lower and the upper distribution.
     alone : tuple of float
-        The mass of an infinite loss, too small and too large.
+        Lower and upper bound on the mass of an infinite loss.
     squared_mu : fmpq
-        Of the Gaussian numbers beside these.
+        Squared mu of the Gaussian numbers besides these.
     moved : int
-        So many steps losses may have been moved by.
+        Largest number of steps by which a loss may have been moved.
     """
 
     step: float
@@ -80,7 +80,7 @@ class GridLosses:
     moved: int
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return ends of H_c at c = e^epsilon."""
+        """Return bounds on H_c at c = e^epsilon."""
         low, high = (self._end(side, epsilon) for side in (0, 1))
         low = max(low - self._excess(epsilon), 0.0)
         return (
@@ -89,7 +89,7 @@ class GridLosses:
         )
 
     def _end(self, side: int, epsilon: float) -> float:
-        """Return the mean of phi under one of the laws."""
+        """Return the mean of phi under one of the distributions."""
         law, start, outward = self.laws[side], self.start[side], (-1, 1)[side]
         if self.squared_mu:
             used = np.flatnonzero(law).tolist()
@@ -100,13 +100,13 @@ class GridLosses:
         tail = law[least:]
         if not len(tail):
             return 0.0
-        # 1 - c e^(-L), with what the table of powers may be off by on the outward side.
+        # 1 - c e^(-L), with the error of the table of powers on the outward side.
         powers = _powers(start + least, len(tail), self.step, epsilon)
         gains = np.maximum(1 - powers * (1 - outward * 16 * UNIT_ROUNDOFF), 0.0)
         return float(gains @ tail) * (1 + outward * 4 * (len(tail) + 4) * UNIT_ROUNDOFF)
 
     def _excess(self, epsilon: float) -> float:
-        """Return what the mean of phi under the lower law is larger by at most than that wanted."""
+        """Return how much the mean of phi under the lower distribution may exceed the true one."""
         reach = self.moved * self.step
         if reach > 1:
             return 1.0
@@ -125,21 +125,21 @@ class GridLosses:
 
     @property
     def certain(self) -> float:
-        """A lower end of the probability P of what R excludes."""
+        """A lower bound on the probability P of what R excludes."""
         return self.alone[0]
 
     @property
     def knots(self) -> list[float]:
-        """Losses at which the profile bends: too many to be told."""
+        """Losses at which the profile bends; empty, because there are too many."""
         return []
 
 
 def on_grid(numbers: Sequence[Cells], squared_mu: fmpq, size: int) -> GridLosses:
-    """Return the law of the sum of the losses, on a grid of about so many points."""
+    """Return the distribution of the sum of the losses, on a grid of about so many points."""
     kept = [one for one in numbers if len(one.losses[0])]
     spans = [float(one.losses[1].max() - one.losses[0].min()) for one in kept]
     width = max(sum(spans), 1e-6)
-    # Of each number at most two points are used for a loss, and no more than there are.
+    # Each loss of a number uses at most two points, and no more than there are.
     most = max((2 * len(one.losses[0]) for one in kept), default=1)
     part = max(*spans, 0.0, width / size) / width
     points = min(size, max(WORK // most, math.isqrt(int(WORK / part))))
@@ -154,10 +154,10 @@ def on_grid(numbers: Sequence[Cells], squared_mu: fmpq, size: int) -> GridLosses
                 wider[place : place + len(law)] += own[place] * law
             law, start = wider, start + first
             steps += 4 * len(one.losses[0]) + 8
-        # Sums and products of numbers that are not negative; what underflows is far below 2^-900.
+        # Sums and products of non-negative numbers; what underflows is far below 2^-900.
         law *= 1 + outward * 2 * steps * UNIT_ROUNDOFF
         law = np.maximum(law - 2.0**-900, 0.0) if side == 0 else law + 2.0**-900
-        if len(kept) < len(numbers):  # a number tells all
+        if len(kept) < len(numbers):  # a number reveals everything
             law = np.zeros(1)
         laws.append(law)
         starts.append(start)
@@ -172,7 +172,7 @@ def on_grid(numbers: Sequence[Cells], squared_mu: fmpq, size: int) -> GridLosses
 
 
 def _spread(losses: Array, masses: Array, step: float, outward: int) -> tuple[int, Array]:
-    """Return the law of a number on the grid, from its first point on."""
+    """Return the distribution of a number on the grid, from its first point on."""
     below = np.floor(losses / step)
     left = 1 - (losses / step - below)
     # e^(-L) = w e^(-k s) + (1 - w) e^(-(k + 1) s) for L = (k + 1) s - left s; less of w tells more.
@@ -204,7 +204,7 @@ def _first_powers(step: float) -> Array:
 
 
 def mean_of_gaussian(pairs: Sequence[tuple[arb, arb]], squared: fmpq, epsilon: float) -> arb:
-    """Return a ball that holds the mean of the Gaussian profile at x = epsilon - loss.
+    """Return a ball around the mean of the Gaussian profile at x = epsilon - loss.
 
     It is Phi(mu/2 - x/mu) - e^x Phi(-mu/2 - x/mu) (Balle and Wang, 2018, Theorem 8).
     """

@@ -43,13 +43,13 @@ SMALL = 100
 """Most vectors of counts of a table that is written out."""
 
 OTHERS = 1 << 16
-"""Most tables of the others, up to what does not matter, that are gone through."""
+"""Most classes of tables of the others that are gone through."""
 
 ENTRIES, WORK = 1 << 14, 1 << 24
 """Most probabilities of the whole table given one table of the others, and given all of them."""
 
 OFF = 2.0**-50
-"""By how much the probability that a person is counted may be off, once it is a float."""
+"""Largest error of the probability that a person is counted, as a float."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class TableLeakage(Value):
 
     @property
     def _known(self) -> dict[str, Any]:
-        """What is known of the laws, as `product_leakage` takes it."""
+        """What is known of the distributions, as `product_leakage` takes it."""
         given = {"laws": self.laws, "least_probability": self.least_probability}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -116,20 +116,20 @@ class TableLeakage(Value):
         Parameters
         ----------
         label : tuple
-            Of `TableRelease.numbers`.
+            One of `TableRelease.numbers`.
 
         Returns
         -------
         Bound
-            In nats. Without anything known, `witness` is a `TableAdversary`; otherwise it is the
-            `IndependentAdversary` of the count, to whom each person is counted or not.
+            In nats. If nothing is known about the distributions, `witness` is a `TableAdversary`;
+            otherwise it is the
 
         Raises
         ------
         ValidationError
             No number has this label, or `product_leakage` refuses its count.
         SolveInterrupted
-            Ctrl-C; its ``bound`` is from 0 to log 2. What was computed of other numbers is kept.
+            Ctrl-C; its ``bound`` is from 0 to log 2. The bounds of other numbers are kept.
         """
         numbers = self.release.numbers
         found = tuple(label) if isinstance(label, (tuple, list)) else (label,)
@@ -165,7 +165,7 @@ class TableLeakage(Value):
         return self._bounds[key]
 
     def _others_known(self, noise: Noise) -> Bound:
-        """Return the capacity from whether a person is counted, at the worst count of the others.
+        """Return the capacity from the bit that a person is counted, at the others' worst count.
 
         Its witness is that count, and the probability that the person is counted.
         """
@@ -185,7 +185,7 @@ class TableLeakage(Value):
         return _named(best[0], "", best[1], upper)
 
     def _witness(self, places: Sequence[int], known: tuple[int, float]) -> TableAdversary:
-        """Return somebody who knows so many others to be in the cells, and the rest in another."""
+        """Return an adversary who knows how many others are in the cells; the rest is elsewhere."""
         table, (value, share) = self.release.table, known
         cells = len(table.cells)
         other = next(c for c in reversed(range(len(table.alphabet))) if c not in places)
@@ -196,10 +196,10 @@ class TableLeakage(Value):
         return TableAdversary(tuple(others[:cells]), Prior(law, table.alphabet))
 
     def _counted(self, places: Sequence[int]) -> tuple[Any, float]:
-        """Return the laws of whether each person is counted, and the part of one that may be off.
+        """Return the distributions of each person's bit, and the probability of a wrong one.
 
-        Either the vertices for all people, or for each; the first is attacked if only others are
-        known.
+        The bit says whether the person is counted. The distributions are vertices, for all people
+        or for each; if only the others' are known, the first person is the one attacked.
         """
         k = len(self.release.table.alphabet)
         if self.least_probability is not None:
@@ -216,7 +216,7 @@ class TableLeakage(Value):
         return (found[0] if each[0] is self.laws else found), OFF
 
     def _mixed(self, j: int, noise: Noise, people: Any, off: float) -> Bound:
-        """Return what a number tells of a person where the laws are known to be in polytopes."""
+        """Return the leakage of a number if the distributions are known to be in polytopes."""
         label, n = self.release.numbers[j], self.release.table.people
         if not isinstance(noise, CountNoise):
             raise ValidationError(
@@ -229,7 +229,7 @@ class TableLeakage(Value):
             bound = product_leakage(mechanism, records=attacked, laws=people)
         except ValidationError as error:
             raise ValidationError(f"release: the number {label!r}: {error}") from error
-        # All people's memberships are as computed but with probability epsilon (theory/tables).
+        # Except with probability epsilon all people's bits are as computed (theory/tables).
         epsilon = n * off
         missed = 2 * epsilon * (1 - math.log(epsilon) + math.log(2))
         lower, upper = max(bound.lower - missed, 0.0), min(bound.upper + missed, math.log(2))
@@ -245,11 +245,11 @@ class TableLeakage(Value):
 
     @cached_property
     def whole(self) -> Bound:
-        """How much the whole table tells about one person's cell, in nats.
+        """The leakage of the whole table about one person's cell, in nats.
 
-        `witness` attains the lower bound: a `TableAdversary`, or an `IndependentAdversary` where
-        laws are known. Ctrl-C raises `cvxleak.core.SolveInterrupted`, whose ``bound`` is from 0 to
-        log k.
+        `witness` attains the lower bound. It is a `TableAdversary`, or an `IndependentAdversary` if
+        something is known about the distributions. Ctrl-C raises `cvxleak.core.SolveInterrupted`,
+        whose ``bound`` is from 0 to log k.
         """
         try:
             return self._written_out() or self._over_others() or self._bracketed()
@@ -257,19 +257,19 @@ class TableLeakage(Value):
             raise SolveInterrupted(_trivial(WHOLE, len(self.release.table.alphabet))) from error
 
     def _written_out(self) -> Bound | None:
-        """Return the leakage of the mechanism, if it is small and its laws or keys ask for it."""
+        """Return the leakage of a small mechanism, if distributions are known or keys linked."""
         release, table = self.release, self.release.table
         k = len(table.alphabet)
         vectors = math.comb(table.people + k - 1, k - 1)
         if vectors > SMALL or not (self._known or release.linked):
             return None
-        with suppress(ValidationError):  # noise that is no finite law, or keys that link too much
+        with suppress(ValidationError):  # infinitely many outputs, or keys that link too much
             bound = product_leakage(release.mechanism, **self._known)
             return _named(bound, WHOLE, bound.witness)
         return None
 
     def _over_others(self) -> Bound | None:
-        """Return the largest capacity given the others, if they can be gone through."""
+        """Return the largest capacity given the others' counts, if these are few."""
         laws = [noise for _, noise in self.release.noise if isinstance(noise, CountNoise)]
         finite = len(laws) == len(self.release.noise)
         tables = self._tables() if finite and not (self._known or self.release.linked) else None
@@ -289,9 +289,9 @@ class TableLeakage(Value):
 
     @property
     def _independent(self) -> tuple[list[Noise], Array]:
-        """The noise of numbers that is independent if the others are known, and what these count.
+        """The noise of the numbers that are independent given the others' counts; what they count.
 
-        The keys of the cells are independent, those of the margins are their sums.
+        The keys of the cells are independent; those of the margins are their sums.
         """
         cells, keyed = self.release.table.cells, self.release.keyed
         kept = [
@@ -308,10 +308,10 @@ class TableLeakage(Value):
         return found
 
     def _tables(self) -> Array | None:
-        """Return the others' counts, of every class of tables one; None if they are too many.
+        """Return the others' counts, one vector for each class of tables; None if too many.
 
-        Lowering a count by a period, where it is above start + period, changes no class, once the
-        people are put outside, or into another cell that counts as many.
+        A count above start + period may be lowered by a period, which changes no class, with the
+        people put outside, or into another cell with as large a count.
         """
         table = self.release.table
         others, cells = table.people - 1, len(table.cells)
@@ -363,7 +363,7 @@ class TableLeakage(Value):
 
 
 def _interval(chances: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Return the least and the largest chance of being counted, as laws."""
+    """Return the least and the largest chance of being counted, as distributions."""
     ends = sorted({min(max(p, 0.0), 1.0) for p in (min(chances), max(chances))})
     return tuple((1 - p, p) for p in ends)
 
@@ -374,13 +374,13 @@ def _log_above(values: int) -> float:
 
 
 def _trivial(name: str, values: int) -> Bound:
-    """Return what is true of every leakage about one of so many values."""
+    """Return the bounds of every leakage about one of so many values."""
     stats = {"stopped": Stopped.INTERRUPTED}
     return Bound.proved(name, 0.0, _log_above(values), tol=TOLERANCE, stats=stats)
 
 
 def _named(bound: Bound, name: str, witness: Any, upper: float | None = None) -> Bound:
-    """Return a bound with another name and witness, and perhaps a larger upper end."""
+    """Return a bound with another name and witness, and perhaps a larger upper bound."""
     return Bound.proved(
         name,
         bound.lower,
@@ -398,26 +398,26 @@ def table_leakage(
     laws: Sequence[Any] | ArrayLike | None = None,
     least_probability: float | None = None,
 ) -> TableLeakage:
-    r"""Return how much a table tells about one person's cell, to whom all people are independent.
+    r"""Return the leakage of a table about one person's cell, if people are independent.
 
-    The largest I(X_i; Y) over people i and over product priors, where X_i is the cell of person i
-    and Y what is published: each number on its own, and the whole table.
+    It is the largest I(X_i; Y) over people i and over product priors, where X_i is the cell of
+    person i and Y what is published: for each number on its own, and for the whole table.
 
-    A published number counts the people in a set of cells. It depends on the cell of a person only
-    through whether the cell is in the set, so what it tells about the cell is what it tells about
-    that. It is the leakage of a count of n binary records (`cvxleak.audit.product_leakage`). If
-    nothing is known of the laws, the worst adversary knows all others, and every number is exact
-    for any n.
+    A published number counts the people in a set of cells. It depends on a person's cell only
+    through the bit that the cell is in the set, so its leakage is that of a count of n binary
+    records (`cvxleak.audit.product_leakage`). If nothing is known about the distributions, the
+    worst adversary knows all other people, and the leakage of every number is exact for any n.
 
     Parameters
     ----------
     release : TableRelease
     laws : array_like or sequence of array_like, optional
-        Each person's law on `Table.alphabet`, that of person i too, is any mixture of these: shape
-        (V, k) for all people, or such an array for each.
+        Each person's distribution on `Table.alphabet`, including that of person i, is any mixture
+        of these: shape (V, k) for all people, or such an array for each.
     least_probability : float, optional
-        alpha, from 0 to 1/k: each person but i is in each of the k cells with this probability at
-        least; the law of person i is any. Without both, nothing is known.
+        alpha, from 0 to 1/k: each person other than i is in each of the k cells with at least this
+        probability; person i may have any distribution. If neither argument is given, nothing is
+        known.
 
     Returns
     -------
@@ -429,19 +429,23 @@ def table_leakage(
     ------
     ValidationError
         Arguments of the wrong kind, or both `laws` and `least_probability`. With either, a number
-        is refused when it is asked for, if its noise is no `CountNoise` or its count has too many
-        cases for `product_leakage`.
+        is refused when it is asked for, if its noise is not a `CountNoise` or its count has too
+        many cases for `product_leakage`.
 
     Notes
     -----
-    The whole table is exact where all noise is a `CountNoise`, independent from number to number,
-    nothing is known of the laws and the tables of the others, up to what does not matter, can be
-    gone through; and for a table that is small enough to be written out (100 vectors of counts),
-    whatever is known, summed keys included. Otherwise there are two bounds, both proved. The lower
-    one is that of the number that tells most, or, if nothing is known of the laws, of a person
-    anywhere in the table all of whose others are in one cell (without the margins if their keys are
-    sums). The upper one holds for an adversary who knows all others: from the local laws of the
-    numbers, or log k; with margins whose keys are sums it is log k (:doc:`/theory/tables`).
+    The leakage of the whole table is exact in two cases:
+
+    - All noise is a `CountNoise`, independent from number to number, nothing is known about the
+      distributions, and the others' tables have few classes.
+    - The table is small enough to be written out (100 vectors of counts), whatever is known and
+      with summed keys, too.
+
+    Otherwise there are a lower and an upper bound, both proved. The lower bound is that of the
+    number with the largest leakage or, if nothing is known about the distributions, that of a
+    person whose others are all in one cell (without the margins if keys are summed). The upper
+    bound is for an adversary who knows all others, or log k. With margins whose keys are sums it is
+    log k (:doc:`/theory/tables`).
 
     References
     ----------
@@ -456,7 +460,7 @@ def table_leakage(
     >>> print(found.whole)
     leakage of the table: 0.77016... to 0.77016... nats (CERTIFIED)
 
-    Who knows less is told less:
+    An adversary who knows less learns less:
 
     >>> table = Table({"answer": ["no", "yes"]}, people=100)
     >>> found = table_leakage(TableRelease(table, RandomRounding(3)), least_probability=0.1)

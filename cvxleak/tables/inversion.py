@@ -1,9 +1,10 @@
-"""Which true counts a published number does not contradict: equal-tailed tests, inverted.
+"""The true counts that a published number does not contradict: inverted equal-tailed tests.
 
 A count c is contradicted by the published value y if P(Y >= y | c) or P(Y <= y | c) is at most
-`tail`. Of the true count that happens with a probability of at most 2 `tail`, whatever it is:
-the values y whose upper tail is at most `tail` are an upper tail themselves, of that probability at
-most. A count that cannot give y at all is contradicted too, which adds nothing to the probability.
+`tail`. For the true count, whatever it is, this happens with probability at most 2 `tail`: the
+values y whose upper tail is at most `tail` form an upper tail themselves, which has at most that
+probability. A count that cannot produce y at all is contradicted, too, which adds nothing to the
+probability.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NONE: Ends = (0, -1)
 """There is no such count."""
 
 Below = Callable[[Fraction], arb]
-"""A ball that holds P(Z <= z), or a number that is no smaller."""
+"""A ball around P(Z <= z), or a number that is no smaller."""
 
 
 def counts_within(noise: Noise, y: Fraction, tail: Fraction) -> Ends:
@@ -52,7 +53,7 @@ def counts_within(noise: Noise, y: Fraction, tail: Fraction) -> Ends:
     Raises
     ------
     ValidationError
-        A value that the noise cannot give.
+        A value that the noise cannot produce.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def counts_within(noise: Noise, y: Fraction, tail: Fraction) -> Ends:
             raise ValidationError(f"found {float(y):.10g}, no multiple of {noise.base:g}")
         if noise.whole and y.denominator > 1:
             raise ValidationError(f"found {float(y):.10g}, no whole number")
-        # What is rounded to y is up to half a base away from it.
+        # A value that is rounded to y is up to half a base away from it.
         half = noise.grain / 2 if isinstance(noise, Rounded) else Fraction(0)
         with balls.precision():
             below = _cumulative(noise)
@@ -102,13 +103,14 @@ def inverted(below: Below, y: Fraction, tail: Fraction) -> Ends:
     (3, 7)
     """
     most = arb(fmpq(tail.numerator, tail.denominator))
-    # P(Y >= y | c) = P(Z <= c - y) rises with c. What the balls leave undecided is kept.
+    # P(Y >= y | c) = P(Z <= c - y) increases with c. Counts that the balls leave undecided are
+    # kept.
     low = _first(lambda count: not below(count - y) <= most)
     return low, _first(lambda count: below(y - count) <= most) - 1
 
 
 def _first(holds: Callable[[int], bool]) -> int:
-    """Return the least count for which something holds that holds from some count on."""
+    """Return the least count from which `holds` is true; it is true from some count on."""
     if holds(0):
         return 0
     low, high = 0, 1
@@ -127,7 +129,7 @@ def _cumulative(noise: AdditiveNoise) -> Below:
 
 @lru_cache(maxsize=64)
 def channel_laws(channel: Channel) -> dict[int, dict[Fraction, Fraction]]:
-    """Return for each input of a channel, a count, the law of the published number.
+    """Return for each input of a channel, a count, the distribution of the published number.
 
     Raises
     ------
@@ -153,7 +155,7 @@ def channel_laws(channel: Channel) -> dict[int, dict[Fraction, Fraction]]:
 
 
 def _laws_of(noise: CountNoise | Channel, y: Fraction) -> list[tuple[int, dict[Any, Fraction]]]:
-    """Return the counts that can give y, with the laws of what they give."""
+    """Return the counts that can produce y, with the distributions of their published values."""
     if isinstance(noise, Channel):
         found = [(count, law) for count, law in channel_laws(noise).items() if y in law]
     else:

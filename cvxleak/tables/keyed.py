@@ -1,19 +1,20 @@
-"""Moves in a table of which keys link the numbers: exactly if it is small, or between two bounds.
+"""Moves in a table whose numbers are linked by keys: exactly, or between two bounds.
 
-P and R are the laws of what is published before and after one person moves from cell a to cell b.
+P and R are the distributions of the published table before and after one person moves from cell a
+to cell b. If the table is too large for the exact joint distribution, there are these bounds:
 
-- Lower bound: that of some of the numbers, whose keys are independent. Take {a}, {b}, and numbers
-  in an order such that each has a private cell: with people, not a nor b, and in no number before.
-  Given the keys of all other cells, its own key is uniform.
-- Upper bound: that of these numbers and the keys of all other cells. The latter have the same law
-  under P and R; given them, the keys of a and b alone decide, by the sums of the others, which are
-  uniform on the subgroup that the patterns (in which numbers a cell is) generate. The loss is a
-  mixture over these sums.
-  If these are too many, more is revealed (`cvxleak.tables.cosets`).
-- Closer, if all other cells have the same pattern: of some whose keys nothing else depends on, the
-  published values are revealed and not the keys. Given these, each of their keys is uniform on
-  those that give the value, and the law of the sum is the convolution. The loss is a mixture over
-  these values and the sum of the keys that are revealed.
+- Lower bound: that of some of the numbers, whose keys are independent. These are {a}, {b}, and
+  numbers in an order such that each has a private cell: one with people, other than a and b, and in
+  no number before it. Given the keys of all other cells, the number's own key is uniform.
+- Upper bound: the keys of all other cells are published, too. They have the same distribution under
+  P and R. Given them, only the keys of a and b are random, and the loss depends on the other keys
+  through their sums. These are uniform on the subgroup that the patterns generate (the pattern of a
+  cell says which numbers it is in). The loss is a mixture over these sums. If they are too many,
+  more is revealed (`cvxleak.tables.cosets`).
+- Closer upper bound, if all other cells have the same pattern: for some cells whose keys affect
+  nothing else, the published values are revealed instead of the keys. Given these, each of their
+  keys is uniform on those that give the value, and the distribution of their sum is a convolution.
+  The loss is a mixture over these values and the sum of the keys that are revealed.
 """
 
 from __future__ import annotations
@@ -48,26 +49,26 @@ from cvxleak.tables.losses import ATOMS, Losses, Ratios
 __all__ = ["Between", "KeyedMove"]
 
 MIXED = 1 << 29
-"""Most products for the laws given what is published of cells whose keys are not revealed."""
+"""Most products for the distributions given the published values of cells with hidden keys."""
 
 BLOCKS = 1 << 12
-"""Into how many intervals ratios of two laws are sorted where there are too many of them."""
+"""Number of intervals into which ratios of two distributions are sorted if they are too many."""
 
 
 @dataclass(frozen=True)
 class Between:
-    """Losses of which some are known to be there, and others to be all that can be."""
+    """Losses that give a lower bound, and losses that give an upper bound."""
 
     low: Losses | GridLosses
     high: Losses | GridLosses
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return ends of H_c at c = e^epsilon."""
+        """Return bounds on H_c at c = e^epsilon."""
         return self.low.delta(epsilon)[0], self.high.delta(epsilon)[1]
 
     @property
     def certain(self) -> float:
-        """A lower end of the probability P of what R excludes."""
+        """A lower bound on the probability P of what R excludes."""
         return self.low.certain
 
     @property
@@ -77,11 +78,11 @@ class Between:
 
 
 Kind = tuple[tuple[int, ...], ...]
-"""For each value that is published of a cell, the keys that give it."""
+"""For each published value of a cell, the keys that give it."""
 
 
 class _Touched(NamedTuple):
-    """A number that counts one of the two cells, or both: its noise, values and which it counts."""
+    """A number that counts one of the two cells, or both: its noise, values, and which cells."""
 
     linked: Linked
     values: tuple[int, int]
@@ -103,7 +104,7 @@ class KeyedMove:
         self.keys = keys_of(numbers)
 
     def _reached(self, numbers: Sequence[Linked]) -> list[Linked]:
-        """Return the numbers that are linked to one with the two cells, over others or at once."""
+        """Return the numbers that are linked to one with the two cells, directly or over others."""
         reached, found = {cell for cell in self.cells if cell is not None}, list[Linked]()
         rest = list(numbers)
         while more := [one for one in rest if not reached.isdisjoint(one.places)]:
@@ -114,7 +115,7 @@ class KeyedMove:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What moves have in common that have the same laws."""
+        """A key that is equal for moves with the same distributions."""
         people = [
             tuple(None if cell is None else bool(one[cell]) for cell in self.cells)
             for one in self.counts
@@ -140,7 +141,7 @@ class KeyedMove:
 
     @property
     def patterns(self) -> list[tuple[int, ...]]:
-        """In which of the touched numbers the other cells with people are."""
+        """For each other cell with people, the touched numbers that contain it."""
         held = [frozenset(one.linked.places) for one in self.touched]
         others = sorted(self.peopled.difference(self.cells))
         return [*dict.fromkeys(tuple(int(cell in one) for one in held) for cell in others)]
@@ -148,7 +149,7 @@ class KeyedMove:
     def exact(
         self, known: dict[object, dict[Outcome, Fraction]], tables: int
     ) -> tuple[Ratios, Ratios] | None:
-        """Return the ratios in both orders; None if laws of so many tables take too long."""
+        """Return the ratios in both orders; None if the distributions take too long."""
         if not all(fits(self.numbers, one, tables) for one in self.counts):
             return None
         laws = []
@@ -167,9 +168,10 @@ class KeyedMove:
 
     @cached_property
     def _apart(self) -> tuple[tuple[Kind, int], ...]:
-        """Return how keys give what is published of other cells, and of how many cells alike.
+        """Return how keys give the published values of other cells, with the numbers of such cells.
 
-        They are those in touched numbers, and besides only in numbers that sum nobody else.
+        The cells are those in touched numbers that are otherwise only in numbers that sum nobody
+        else.
         """
         alike: Counter[Kind] = Counter()
         for cell in self._others if self.keys else ():
@@ -189,7 +191,7 @@ class KeyedMove:
         return tuple(sorted(alike.items()))
 
     def revealed(self) -> tuple[Ratios, Ratios]:
-        """Return them, in both orders, with the keys or values of all other cells."""
+        """Return the ratios, in both orders, with all other cells' keys or values revealed."""
         if self.keys is None:
             raise ValidationError(
                 "release: keys from 0 to 1 link its numbers; what they tell is computed for small "
@@ -231,7 +233,7 @@ class KeyedMove:
     def _by_sets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs P, R and how often they occur, with parts of the two cells' keys, too.
 
-        If shifts depend on each other, both keys are revealed: that tells all.
+        If shifts depend on each other, both keys are revealed, and with them everything.
         """
         assert self.keys is not None
         all_told = np.array([1, 0]), np.array([0, 1]), np.ones(2, int)
@@ -257,7 +259,7 @@ class KeyedMove:
     def _mixed(self, p: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs P, R and how often they occur, with the keys of some cells hidden.
 
-        Row s of the laws is that with the sum s of all other keys.
+        Row s has the distributions given that the sum of all other keys is s.
         """
         keys, (hidden, everyone) = len(p), self._hidden(p.shape[1])
         turns = np.subtract.outer(np.arange(keys), np.arange(keys)).T % keys
@@ -270,7 +272,7 @@ class KeyedMove:
         return first.astype(np.int64), second.astype(np.int64), many
 
     def _hidden(self, size: int) -> tuple[list[tuple[Kind, int]], bool]:
-        """Return how many cells of each kind keep their keys, and whether all others do."""
+        """Return how many cells of each kind keep their keys secret, and whether all others do."""
         assert self.keys is not None
         room = int(math.log(EXACT, self.keys)) - 2
         chosen: list[tuple[Kind, int]] = []
@@ -292,7 +294,7 @@ class KeyedMove:
         outcomes: Sequence[Sequence[int]],
         size: int,
     ) -> np.ndarray:
-        """Return how many of the K^2 keys of the two cells give each outcome of the numbers."""
+        """Return how many of the K^2 pairs of keys of the two cells give each outcome."""
         assert self.keys is not None
         own = [
             np.arange(self.keys)
@@ -309,9 +311,9 @@ class KeyedMove:
 
     @cached_property
     def _ordered(self) -> tuple[list[_Touched], list[set[int]], list[int]]:
-        """Return the numbers that change, the others with people in each, and which to take.
+        """Return the numbers that change, the other peopled cells in each, and those to use.
 
-        Of those with others: such that each has a private cell, and their keys are independent.
+        Of the numbers with other people those are used that have a private cell in some order.
         """
         changed = [one for one in self.touched if one.sides[0] != one.sides[1]]
         others = self.peopled.difference(self.cells)
@@ -329,7 +331,7 @@ class KeyedMove:
         return changed, held, taken
 
     def chosen(self) -> list[tuple[Linked, int, int]]:
-        """Return numbers whose keys are independent: with their value and what it changes by."""
+        """Return numbers whose keys are independent, with their value and its change."""
         changed, held, taken = self._ordered
         found: dict[object, int] = {}
         for j, one in enumerate(changed):  # of those that are a or b alone, one each
@@ -360,7 +362,7 @@ def _generated(
 def _sums_of_keys(
     hidden: Sequence[tuple[Kind, int]], keys: int
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Yield in how many ways the sum of hidden keys is each, and how often: for their values."""
+    """Yield the number of ways in which the hidden keys have each sum, by their cells' values."""
     for values in product(*(combinations_with_replacement(*one) for one in hidden)):
         law, often = np.zeros(keys), 1
         law[0] = 1
@@ -378,10 +380,10 @@ def _both_orders(p: np.ndarray, r: np.ndarray, many: np.ndarray) -> tuple[Ratios
 
 
 def _ratios(p: np.ndarray, r: np.ndarray, many: np.ndarray) -> Ratios:
-    """Return the ratios of pairs P, R that occur so many times, or of laws told apart better.
+    """Return the ratios of pairs P, R that occur `many` times, or distributions with larger H_c.
 
     Outcomes with ratios between u and v may be replaced by two with the ratios u and v, and the
-    same P and R in all: the mean of a convex function of the ratio under R does not fall.
+    same total P and R: the mean of a convex function of the ratio under R does not fall.
     """
     unit = int((p * many).sum())
     alone = fmpq(int((p * many)[r == 0].sum()), unit)

@@ -1,13 +1,13 @@
-"""Numbers whose cell keys are sums: the exact law of all of them together.
+"""The exact joint distribution of numbers whose keys are sums of cell keys.
 
-The key of a cell with people is uniform, and independent of those of the other cells; that of a
-cell without people is 0. The key of a number is the sum of those of its cells, and says together
-with its true value what is published. So all that counts of a number is which cells with people it
-sums, and numbers that sum the same ones have the same key.
+The key of a cell with people is uniform, and independent of the keys of other cells; the key of a
+cell without people is 0. The key of a number is the sum of the keys of its cells, and determines
+the published value together with the true one. So a number matters only through its true value and
+its cells with people; numbers with the same such cells have the same key.
 
-- K keys: the cells are added one by one. Kept are, for all values published of the numbers whose
-  cells are all there, the number of choices of keys that give them, by the sums so far of the keys
-  of the others: an array over Z_K for each of these.
+- K keys: the cells are added one by one. A number is closed if all of its cells have been added.
+  For all published values of the closed numbers, the number of choices of keys that give them is
+  kept, by the partial sums of the keys of the open numbers: an array over Z_K for each of these.
 - Keys from 0 to 1, and one number with several cells: the volume of a box cut by a half-space. For
   keys uniform on [0, w_i), i = 1, ..., N, the volume of those with a sum up to z is
 
@@ -31,27 +31,27 @@ from cvxleak.tables.noise import PerturbationTable
 __all__ = ["Linked", "fits", "joint_law", "keys_of", "places_of_keys", "steps_together"]
 
 WORK = 1 << 28
-"""Most additions for the law of numbers whose keys are whole numbers: about a second."""
+"""Most additions for the distribution of numbers whose keys are whole numbers: about a second."""
 
 OUTCOME = 1 << 9
-"""As how many additions each outcome counts."""
+"""Number of additions as which each outcome counts."""
 
 VOLUMES = 1 << 21
-"""Most powers for that of numbers whose keys go from 0 to 1: about a second."""
+"""Most powers for the distribution of numbers whose keys are from 0 to 1: about a second."""
 
 Outcome = tuple[int, ...]
 """What is published for several numbers."""
 
 
 class Linked(NamedTuple):
-    """A number of which the key is a sum: its noise, and the places of its cells."""
+    """A number whose key is a sum: its noise, and the positions of its cells."""
 
     noise: PerturbationTable
     places: tuple[int, ...]
 
 
 class _Sum(NamedTuple):
-    """Numbers that sum the same cells with people: their places, and what they are by their key."""
+    """Numbers that sum the same cells with people: their positions, and their values by the key."""
 
     cells: tuple[int, ...]
     numbers: tuple[int, ...]
@@ -59,12 +59,12 @@ class _Sum(NamedTuple):
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """What is published for them."""
+        """Their published values."""
         return [*dict.fromkeys(outcome for _, outcome in self.steps)]
 
 
 def keys_of(numbers: Sequence[Linked]) -> int | None:
-    """Return how many keys there are, None if they go from 0 to 1."""
+    """Return the number of keys; None if they are real numbers from 0 to 1."""
     found = dict.fromkeys(number.noise.table.keys for number in numbers)
     if len(found) > 1:
         texts = ["from 0 to 1" if keys is None else str(keys) for keys in found]
@@ -78,7 +78,7 @@ def keys_of(numbers: Sequence[Linked]) -> int | None:
 def steps_together(
     numbers: Sequence[tuple[PerturbationTable, int]],
 ) -> tuple[tuple[Fraction, Outcome], ...]:
-    """Return what is published of several true values with one key: up to which key."""
+    """Return the published values of several true values with one key, up to limits of the key."""
     steps = [noise.steps(count) for noise, count in numbers]
     found: list[tuple[Fraction, Outcome]] = []
     places = [0] * len(steps)
@@ -94,7 +94,7 @@ def steps_together(
 
 
 def places_of_keys(steps: Sequence[tuple[Fraction, Any]], keys: int) -> np.ndarray:
-    """Return for each of so many keys in which step it is."""
+    """Return for each key the step that it is in."""
     ends = [int(end * keys) for end, _ in steps]
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
@@ -120,22 +120,22 @@ def joint_law(
     published: Sequence[int] | None = None,
     laws: int = 1,
 ) -> dict[Outcome, Fraction]:
-    """Return the exact law of the numbers, given the counts of the cells.
+    """Return the exact distribution of the numbers, given the counts of the cells.
 
-    Or, much faster, only the probability of what was published, if it is not 0. `laws` is how many
-    such laws are asked for in turn.
+    With an outcome, only the probability of that outcome is computed, if it is not 0, which is much
+    faster. `laws` is the number of such distributions that are needed.
 
     Raises
     ------
     ValidationError
-        Tables with different keys, or too many steps to be gone through.
+        Tables with different numbers of keys, or too many steps.
     """
     keys, sums = keys_of(numbers), _sums(numbers, counts)
     _check_work(keys, sums, published is not None, laws)
     wanted = [
         None if published is None else tuple(int(published[j]) for j in one.numbers) for one in sums
     ]
-    # Outcomes that are not wanted are left out of the steps' labels.
+    # Outcomes that are not needed are left out of the steps' labels.
     labels = [
         [outcome for outcome in one.outcomes if only in (None, outcome)]
         for one, only in zip(sums, wanted, strict=True)
@@ -152,7 +152,7 @@ def joint_law(
 def fits(
     numbers: Sequence[Linked], counts: Sequence[int], laws: int, *, one_outcome: bool = False
 ) -> bool:
-    """Whether the law of the numbers is computed, where so many such laws are asked for."""
+    """Whether so many distributions of the numbers can be computed within the limits."""
     try:
         _check_work(keys_of(numbers), _sums(numbers, counts), one_outcome, laws)
     except ValidationError:
@@ -161,7 +161,7 @@ def fits(
 
 
 def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws: int) -> None:
-    """See that a law takes no more steps than are gone through."""
+    """Raise if the distributions take too many steps."""
     sizes = [1 if one_outcome else len(one.outcomes) for one in sums]
     wide = [one for one in sums if len(one.cells) > 1]
     if keys is None:
@@ -181,7 +181,7 @@ def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws:
             for one, size in zip(sums, sizes, strict=True):
                 if one.cells and one.cells[-1] == cell:
                     closed *= size
-            closed = min(closed, keys**done)  # no more than there are choices of keys
+            closed = min(closed, keys**done)  # no more outcomes than choices of keys
         steps += closed * OUTCOME
     steps *= laws
     if steps > most:
@@ -194,7 +194,7 @@ def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws:
 def _counted(
     sums: Sequence[_Sum], labels: Sequence[list[Outcome]], keys: int
 ) -> tuple[np.ndarray, list[int], int]:
-    """Return what may be published, how many choices of keys give that, and how many there are.
+    """Return the outcomes, the number of choices of keys for each, and the total number.
 
     Each row has the values of the numbers of all sums, one sum after the other.
     """
@@ -204,13 +204,13 @@ def _counted(
     for one, own in zip(sums, labels, strict=True):
         by_key = [one.steps[place][1] for place in places_of_keys(one.steps, keys)]
         groups.append([[k for k, outcome in enumerate(by_key) if outcome == y] for y in own])
-    # Axis 0 is what is published of closed sums, the others are the keys of open ones.
+    # Axis 0 has the outcomes of closed sums, the other axes the keys of open ones.
     law: Any = np.ones(1, dtype=np.int64 if unit < 1 << 62 else object)
     order, opened = [place for place, one in enumerate(sums) if not one.cells], list[int]()
-    closed = np.zeros((1, len(order)), dtype=int)  # which of the outcomes of each
+    closed = np.zeros((1, len(order)), dtype=int)  # the position among the outcomes of each sum
 
     def close(place: int, parts: Sequence[Any]) -> None:
-        """Add a sum, of which each outcome has one part of the law; what is impossible goes."""
+        """Add a sum, one part of the distribution per outcome; drop impossible outcomes."""
         nonlocal law, closed
         law = np.concatenate(parts)
         kept = np.flatnonzero(law.reshape(len(law), -1).any(axis=1))
@@ -250,7 +250,7 @@ def _counted(
 def _volumes(
     sums: Sequence[_Sum], labels: Sequence[list[Outcome]]
 ) -> tuple[list[Outcome], list[int], int]:
-    """Return what may be published, the volumes of keys from 0 to 1 that give it, and of all."""
+    """Return the outcomes, the volume of keys from 0 to 1 for each, and the total volume."""
     unit = math.lcm(*(end.denominator for one in sums for end, _ in one.steps))
     pieces = []
     for one, own in zip(sums, labels, strict=True):

@@ -1,16 +1,21 @@
 r"""Privacy losses of the numbers that one person changes, and of all of them together.
 
-P and R are the laws of what is published for two tables that differ in one person, and H_c(P || R)
-is the largest P(S) - c R(S) over events S. With the loss L(y) = log P(y) / R(y),
+P and R are the distributions of what is published for two tables that differ in one person, and
+H_c(P || R) is the largest P(S) - c R(S) over events S. With the loss L(y) = log P(y) / R(y),
 
     H_c(P || R) = E_P[ (1 - c e^(-L))_+ ],
 
-which rises with L; L = inf where R(y) = 0. The loss of independent numbers is the sum of theirs. So
+which increases with L; L = inf where R(y) = 0. The loss of independent numbers is the sum of
+theirs.
 
-- exact: the law of P/R under P, as rationals, is that of a product, and equal ratios are merged;
+The distribution of the loss is computed in one of these ways:
+
+- exactly: the distribution of P/R under P, in rational numbers, is that of a product, and equal
+  ratios are merged;
 - otherwise on a grid (`cvxleak.tables.grid`);
-- Gaussian numbers have together a loss of law N(mu^2 / 2, mu^2), mu^2 = sum 1 / sigma^2, so that
-  H_c is the mean of that of the Gaussian law at c e^(-L) over all the other numbers' losses.
+- several Gaussian numbers together have a loss with the distribution N(mu^2 / 2, mu^2), where
+  mu^2 = sum 1 / sigma^2. H_c is the mean of the Gaussian H at c e^(-L) over the losses L of all
+  other numbers.
 """
 
 from __future__ import annotations
@@ -38,10 +43,10 @@ from cvxleak.tables.noise import CountNoise, Law
 __all__ = ["Book", "Change", "Losses", "Noise", "Ratios", "dominating"]
 
 Noise = CountNoise | AdditiveNoise
-"""What one published number goes through."""
+"""The noise of one published number."""
 
 ATOMS = 1 << 14
-"""Most different ratios of which exact probabilities are kept."""
+"""Most different ratios whose exact probabilities are kept."""
 
 CELLS = 1 << 13
 """Cells of the real outputs between two true values."""
@@ -50,7 +55,7 @@ LARGEST = 700.0
 """The largest loss whose exponential is kept as a float."""
 
 REACH = 13
-"""Standard deviations, or so many times three scales, beyond which outputs count as certain."""
+"""Standard deviations, or three times as many scales, beyond which outputs count as certain."""
 
 
 class Change(NamedTuple):
@@ -68,14 +73,14 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Ratios:
-    """The law of P(y) / R(y) under P, exactly.
+    """The distribution of P(y) / R(y) under P, exactly.
 
     Attributes
     ----------
     masses : dict
         The probability P of each positive ratio.
     alone : fmpq
-        That of the outputs that R excludes.
+        The probability P of the outputs that R excludes.
     """
 
     masses: dict[fmpq, fmpq]
@@ -83,7 +88,7 @@ class Ratios:
 
     @classmethod
     def of_laws(cls, p: Law, r: Law) -> Ratios:
-        """Return that of two laws."""
+        """Return the ratios of two distributions."""
         masses: dict[fmpq, fmpq] = {}
         alone = fmpq(0)
         for y, chance in p.items():
@@ -96,7 +101,7 @@ class Ratios:
         return cls(masses, alone)
 
     def with_another(self, other: Ratios) -> Ratios:
-        """Return that of both outputs, which are independent."""
+        """Return the ratios of both outputs together, which are independent."""
         masses: dict[fmpq, fmpq] = {}
         for ratio, chance in self.masses.items():
             for more, second in other.masses.items():
@@ -127,18 +132,18 @@ class Ratios:
         return first[place] - c * second[place]
 
     def below(self, other: Ratios) -> bool:
-        """Whether H_c is at most that of the other laws for every c: both are piecewise linear."""
+        """Whether H_c is at most that of `other` for every c; both are piecewise linear."""
         if self.alone > other.alone:
             return False
         return all(self.at(c) <= other.at(c) for c in {*self.masses, *other.masses})
 
 
 def dominating(given: Sequence[Ratios]) -> Ratios:
-    """Return laws whose H_c is the largest of those given, at every c.
+    """Return distributions whose H_c is the largest of those given, at every c.
 
-    A convex function from 1 at c = 0 that falls to a limit is the H_c of some laws (Y. Zhu,
-    J. Dong, Y. Wang, 2022, Proposition 8), and the product of such laws is told apart at least as
-    well as a product of any of those that are given (Theorem 10).
+    A convex function from 1 at c = 0 that falls to a limit is the H_c of some distributions (Y.
+    Zhu, J. Dong, Y. Wang, 2022, Proposition 8), and the H_c of a product of such distributions is
+    at least that of a product of any of those that are given (Theorem 10).
     """
     if len(given) > 2:
         half = len(given) // 2
@@ -158,7 +163,7 @@ def dominating(given: Sequence[Ratios]) -> Ratios:
         points += [(c, max(one.at(c) for one in given)) for c in sorted(crossings)]
     limit = max(one.alone for one in given)
     points.append((knots[-1], max(one.at(knots[-1]) for one in given)))
-    # Beyond the last ratio each is constant; R has, at a ratio, what the slope changes by there.
+    # Beyond the last ratio each is constant; at a ratio, R has the change of the slope.
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(points)] + [fmpq(0)]
     masses = {
         point[0]: point[0] * (after - before)
@@ -176,7 +181,7 @@ class Losses:
     squared_mu: fmpq
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return ends of H_c at c = e^epsilon."""
+        """Return bounds on H_c at c = e^epsilon."""
         if self.squared_mu:
             pairs = [(arb(ratio).log(), arb(p)) for ratio, p in self.ratios.masses.items()]
             found = mean_of_gaussian(pairs, self.squared_mu, epsilon) + arb(self.ratios.alone)
@@ -189,7 +194,7 @@ class Losses:
 
     @property
     def certain(self) -> float:
-        """A lower end of the probability P of what R excludes."""
+        """A lower bound on the probability P of what R excludes."""
         return _float(self.ratios.alone, -1)
 
     @property
@@ -206,13 +211,13 @@ class Book:
         self._cells: dict[Change, Cells] = {}
 
     def ratios(self, change: Change) -> Ratios | None:
-        """Return the exact law of the ratio of a number's outputs; None if it is no rational."""
+        """Return the exact ratios of a number's outputs; None if they are not rational."""
         if change not in self._ratios:
             self._ratios[change] = _ratios(change)
         return self._ratios[change]
 
     def above(self, change: Change) -> Ratios:
-        """Return the exact law, or one whose H_c is nowhere below that of the number."""
+        """Return the exact ratios, or others whose H_c is nowhere below that of the number."""
         exact = self.ratios(change)
         if exact is not None:
             return exact
@@ -229,13 +234,13 @@ class Book:
         return Ratios(masses, alone)
 
     def enter(self, noise: Noise, by: int, ratios: Ratios) -> Change:
-        """Return a change that stands for laws of no true value: count is -1."""
+        """Return a change with the given ratios, which belong to no true value: the value is -1."""
         change = Change(noise, -1, by)
         self._ratios[change] = ratios
         return change
 
     def cells(self, change: Change) -> Cells:
-        """Return the outputs of one number, with ends of their losses and probabilities."""
+        """Return the outputs of one number, with bounds on their losses and probabilities."""
         if change not in self._cells:
             self._cells[change] = _cells(change, self.ratios(change))
         return self._cells[change]
@@ -250,7 +255,7 @@ class Book:
         return on_grid([self.cells(change) for change in others], squared, FINE)
 
     def coarse(self, changes: Iterable[Change]) -> GridLosses:
-        """Return them on a coarse grid."""
+        """Return the losses on a coarse grid."""
         others, squared = _split(changes)
         return on_grid([self.cells(change) for change in others], squared, COARSE)
 
@@ -302,9 +307,9 @@ def _cells(change: Change, exact: Ratios | None) -> Cells:
 
 
 def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
-    """Return balls that hold the losses in cells of the output and their masses.
+    """Return balls around the losses in cells of the output, and around their masses.
 
-    And the probability of what R excludes, and of what is left out.
+    The other two numbers are the probability of what R excludes, and of what is left out.
     """
     noise, values = change.noise, (Fraction(change.value), Fraction(change.value + change.by))
     assert isinstance(noise, AdditiveNoise)
@@ -333,7 +338,7 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
         elif r == 0:
             sure += p
         elif not (p > 0 and r > 0):
-            missed += p  # too small to be told from 0
+            missed += p  # too small to be distinguished from 0
         elif scale is not None and 0 < place < len(edges):
             # The loss is linear between the two values, (2 y - low - high) / scale or its opposite.
             sign = 1 if values[0] > values[1] else -1

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 HALFWAY = 1e-9
-"""By how much of the base a number may miss the multiple that it is."""
+"""How far a number may be from a multiple of the base, as a part of the base."""
 
 Law = dict[int, Fraction]
 """Exact probabilities of published values, none of them zero."""
@@ -72,7 +72,7 @@ class CountNoise(ABC):
     @property
     @abstractmethod
     def start(self) -> int:
-        """The count from which on the distribution of the perturbation is periodic."""
+        """The count from which the distribution of the perturbation is periodic."""
 
     @property
     @abstractmethod
@@ -120,7 +120,7 @@ class CountNoise(ABC):
 
 
 def log_likelihood(noise: CountNoise | AdditiveNoise, published: float, count: int) -> float:
-    """Return log P(published | count), or the log-density, up to what no count changes.
+    """Return log P(published | count), or the log-density, up to a term that no count changes.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def log_likelihood(noise: CountNoise | AdditiveNoise, published: float, count: i
 
 
 def noise_by_label(noise: Mapping[Any, Any], labels: Sequence[Any], hint: str = "") -> dict:
-    """Return the noise of each number by its label, once each has one and there is no other.
+    """Return the noise of each number by its label; raise if one is missing or superfluous.
 
     Examples
     --------
@@ -245,8 +245,8 @@ class PerturbationTable(CountNoise, Value):
 
     Each person has a random key. The key of a cell is the sum of the keys of its people, modulo the
     number of keys, and the key of a margin is the sum of the keys of its cells. The file gives the
-    perturbation of a count for each key. So the noise of a margin is not independent of that of its
-    cells, unless the office draws it independently.
+    perturbation of a count for each key. So the noise of a margin depends on that of its cells,
+    unless the office draws it independently.
 
     Parameters
     ----------
@@ -302,23 +302,23 @@ class PerturbationTable(CountNoise, Value):
 
     @property
     def start(self) -> int:
-        """From which count on the rows are taken in turn."""
+        """The count from which the rows repeat."""
         return self.table.last + 1 - self.period
 
     @property
     def period(self) -> int:
-        """How many of the last rows are."""
+        """The number of rows that repeat."""
         return self.table.period(self.cycle) or 1
 
     def law(self, count: int) -> Law:
         """Return the distribution of the published value of a true count."""
         row = self.table.laws[self.table.place(whole_number(count, "count", 0), self.cycle)]
-        if count == 0 and self.summed_keys:  # nobody's key is 0
+        if count == 0 and self.summed_keys:  # the key of no people is 0
             return {next(v for end, v in self.table.steps[0] if end): Fraction(1)}
         return {count + v: p for v, p in row.items() if p}
 
     def steps(self, count: int) -> Steps:
-        r"""Return the published values of a true count by its key: up to which key, from 0 to 1.
+        r"""Return the published values of a true count by its key, with upper limits from 0 to 1.
 
         Examples
         --------

@@ -27,13 +27,13 @@ DENOMINATOR = 60
 unimodular; others are rounded to a fraction with at most this denominator. Any are valid."""
 
 PASSES = 50
-"""Most rounds in which sums bound their cells; each leaves bounds that hold."""
+"""Most rounds in which sums bound their cells; the bounds are valid after each."""
 
 BEYOND = 1 << 40
 """More people than there are, where a sum has no largest value."""
 
 OPTIMAL, UNBOUNDED = 0, 3
-"""What SciPy's `linprog` says of its answer."""
+"""Status codes of SciPy's `linprog`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,7 +246,7 @@ class _Program:
     def _dual(self, places: Sequence[int], sign: int, prices: Sequence[Fraction]) -> Any:
         """Return sum_i max(y_i L_i, y_i U_i) + sum_c max over the box of (sign 1_c - (A'y)_c) x_c.
 
-        Whatever the prices y are, no table is above it.
+        It is an upper bound for every table, whatever the prices y are.
         """
         rest = [Fraction(0)] * self.cells
         for c in places:
@@ -310,7 +310,7 @@ class _Program:
 
 
 def _largest(slope: Fraction, ends: Interval) -> Any:
-    """Return the largest product of a slope that is not 0 and a number between two ends."""
+    """Return the largest product of a slope that is not 0 and a number between two bounds."""
     end = ends[1] if slope > 0 else ends[0]
     return math.inf if end is None else slope * end
 

@@ -1,7 +1,8 @@
-r"""What a whole table tells about a person, from the laws of each number with them and without.
+r"""Bounds on the leakage of a whole table, from each number's noise with and without a person.
 
-The others being known, the numbers are independent given the person's cell c. Let P_c be the law of
-all of them, P_c^j that of number j, T = T_1 x T_2 x ... any product law, and p the law of c.
+The others being known, the numbers are independent given the person's cell c. Let P_c be the
+distribution of all of them, P_c^j that of number j, T = T_1 x T_2 x ... any product distribution,
+and p the distribution of c.
 
 - The capacity is at most max_c D(P_c || T) = max_c sum_j D(P_c^j || T_j).
 - I(p) = sum_c p_c D(P_c || M), M = sum_c p_c P_c, and D(P || M) >= E_P[g] - log E_M[e^g] for every
@@ -10,9 +11,9 @@ all of them, P_c^j that of number j, T = T_1 x T_2 x ... any product law, and p 
 - I(p) >= -sum_c p_c log sum_d p_d BC(P_c, P_d), where BC(P, R) = sum_y sqrt(P R) is a product over
   the numbers (Kolchinsky and Tracey, 2017).
 
-The first two meet where the numbers tell little, the last one tends to log k where they tell all.
-All are means of functions of a number's loss L = log P/R. With T_j = w P + (1 - w) R and
-q(L) = log(w + (1 - w) e^(-L)) = -log P/T_j,
+The first two meet if the numbers reveal little; the last one tends to log k if they reveal
+everything. All are means of functions of a number's loss L = log P/R. With T_j = w P + (1 - w) R
+and q(L) = log(w + (1 - w) e^(-L)) = -log P/T_j,
 
     D(P || T_j) = E_P[-q],  E_P[(P/T_j)^theta] = E_P[e^(-theta q)],
     E_P[(R/T_j)^theta] = E_P[e^(-theta (q + L))],  BC = E_P[e^(-L/2)],
@@ -42,41 +43,40 @@ from cvxleak.tables.table import Table
 __all__ = ["Products", "others_of"]
 
 CELLS = 1 << 10
-"""Most cells between which the person of the lower bound is."""
+"""Most cells in which the person of the lower bound may be."""
 
 CANDIDATES = 8
-"""Cells of which it is tried that all others are in one."""
+"""Number of cells for which it is tried that all others are in that cell."""
 
 POWERS = (1.0, 0.8, 0.6)
-"""Values of theta: 1 is best where little is told, the others up to where BC takes over."""
+"""Values of theta: 1 is best if little is revealed, the others up to where BC takes over."""
 
 LARGEST = 700.0
-"""Losses are cut off here: their exponentials are floats."""
+"""Losses are cut off here, so that their exponentials are floats."""
 
 ROUNDING = 1e-12
-"""What sums of floats may be off by."""
+"""Largest relative error of sums of floats."""
 
 INTEGRAL = 2.0**-60
-"""To which error a Gaussian mean is computed, if that is quick; it is enclosed however it goes."""
+"""Error to which a Gaussian mean is computed, if that is quick; it is enclosed in any case."""
 
 REACH = 40
-"""Standard deviations beyond which the Gaussian law counts as certain."""
+"""Standard deviations beyond which the Gaussian distribution counts as certain."""
 
 
 def others_of(noise: Noise, people: int) -> range:
-    """Return counts of the other people, of all that matter to a number each.
+    """Return the counts of the other people that have to be considered for one number.
 
-    The number of somebody's key is 0 if there is nobody: a count of 0 may be unlike those that its
-    law repeats.
+    The key of no people is 0, so a count of 0 may differ from those with which the noise repeats.
     """
     start, period = start_and_period(noise)
     return range(min(people, max(start, 1) + period))
 
 
 class _Terms(NamedTuple):
-    """Of a number: what its terms in log E_M[e^g] - E_P[g] are at most.
+    """Upper bounds on a number's terms in log E_M[e^g] - E_P[g].
 
-    By whether it counts the person's cell c, and then by whether it counts the cell d.
+    They depend on whether it counts the person's cell c, and on whether it counts the cell d.
     """
 
     means: tuple[float, float]
@@ -90,9 +90,9 @@ class Products:
     ----------
     table : Table
     laws : sequence of noise
-        That of each number.
+        The noise of each number.
     incidence : ndarray, shape (numbers, values of a record)
-        Which values of a record each counts: 1, or else 0.
+        The values of a record that each number counts: 1, or else 0.
     """
 
     def __init__(self, table: Table, laws: Sequence[Noise], incidence: Array) -> None:
@@ -103,14 +103,14 @@ class Products:
 
     @property
     def law(self) -> Prior:
-        """The law of the person of the lower bound."""
+        """The distribution of the person of the lower bound."""
         weights = np.zeros(self.incidence.shape[1])
         weights[self.chosen] = 1 / len(self.chosen)
         return Prior(weights, self.table.alphabet)
 
     @cached_property
     def upper(self) -> float:
-        """A float above the capacity, whatever the counts of the others."""
+        """A float above the capacity, for all counts of the others."""
         k = self.incidence.shape[1]
         known: dict[tuple[int, int], tuple[float, float]] = {}
         ends = []
@@ -132,7 +132,7 @@ class Products:
 
     @cached_property
     def lower(self) -> tuple[float, tuple[int, ...]]:
-        """What a person is told about who is in any of the chosen cells, and the others' counts."""
+        """A float below the leakage about a person in a chosen cell, and the others' counts."""
         table, k = self.table, self.incidence.shape[1]
         found = []
         spread = np.linspace(0, k - 1, min(k, CANDIDATES)).astype(int).tolist()
@@ -144,7 +144,7 @@ class Products:
         return max(found, key=lambda one: one[0])
 
     def _told(self, values: list[int]) -> float:
-        """Return a float below what is told if the others' counts sum to these numbers."""
+        """Return a float below the leakage if the others' counts sum to these numbers."""
         rows = self.incidence[:, self.chosen]
         shares = rows.mean(axis=1)
         apart = np.array(
@@ -175,7 +175,7 @@ class Products:
 
 
 class _Means:
-    """Means of functions of numbers' losses; those that occur again are computed once."""
+    """Means of functions of numbers' losses; repeated ones are computed once."""
 
     def __init__(self) -> None:
         self._book = Book()
@@ -242,7 +242,7 @@ class _Means:
         cells = self._book.cells(change)
         losses = np.clip(cells.losses[0 if cross else 1], -LARGEST, LARGEST)
         values = np.exp(-theta * _log_mixture(losses, weight) - cross * losses)
-        # Where R is 0, R/T is; what was left out is counted with the largest value.
+        # Where R is 0, so is R/T; what was left out counts with the largest value.
         alone = cells.alone[1] - (cells.alone[0] if cross else 0.0)
         most = (1 - weight if cross else weight) ** -theta
         return _above(float((cells.masses[1] * values).sum()) + alone * most)
@@ -260,7 +260,7 @@ class _Means:
 
 
 def _pair(noise: Noise, value: int) -> tuple[Change, Change]:
-    """Return the number with the person against that without, and the other way round."""
+    """Return the number with the person against the number without, and the reverse."""
     return Change(noise, value + 1, -1), Change(noise, value, 1)
 
 

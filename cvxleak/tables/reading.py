@@ -40,7 +40,7 @@ Counts = tuple[dict[str, tuple[Hashable, ...]], NDArray[np.int64], tuple[str, ..
 def microdata_columns(
     data: Any, names: Sequence[str], categories: Mapping[str, Iterable[Hashable]], missing: str
 ) -> dict[str, Coded]:
-    """Return for each variable its categories and where each person's is among them.
+    """Return for each variable its categories, and the position of each person's among them.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def microdata_columns(
 
 
 def _columns(data: Any, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the columns with these names; None is what is missing."""
+    """Return the columns with these names; None stands for a missing value."""
     if isinstance(data, (str, os.PathLike)):
         (_, header), *rows = read_table(data, semicolons=True)
         places = [_column_of(name, header) for name in names]
@@ -239,7 +239,7 @@ def read_published(data: Any, names: tuple[str, ...]) -> dict[Cell, Any]:
 def _labeled(
     data: Any, people: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tuple[str, Any]]]:
-    """Return the variables, those that run across, and each number with the line it is in.
+    """Return the variables, those that run across, and each number with its line.
 
     `people` follows a message where the lines may be people.
     """

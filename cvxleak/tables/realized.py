@@ -25,7 +25,7 @@ from cvxleak.tables.transforms import Linkage
 __all__ = ["RealizedLeakage", "realized_leakage"]
 
 PRECISION = 1e-8
-"""How far posterior probabilities may be off, that of the true cell relative to itself."""
+"""Largest error of posterior probabilities; for the true cell, relative to its own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,9 +121,9 @@ def _text(cell: Hashable) -> str:
 def _linked(
     release: TableRelease, published: Sequence[int], people: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return log P(y) of the numbers whose keys are sums, one person being in another place.
+    """Return log P(y) of the numbers whose keys are sums, with one person moved.
 
-    And the log of what P(y) may be off by.
+    And the logarithm of a bound on the error of P(y).
     """
     numbers, counts = [*release.keyed.values()], release.table.in_cells.tolist()
     peopled, places = [place for place, count in enumerate(people) if count], range(len(people))
@@ -183,8 +183,8 @@ def realized_leakage(
     Notes
     -----
     If K keys link the numbers of a table of two variables with all margins, the work grows as K^m
-    for the m values of the smaller variable, which may be 2^24 (:doc:`/theory/tables`). Where exact
-    rationals take too long, probabilities are off by 1e-8 at most.
+    for the m values of the smaller variable, and K^m may be at most 2^24 (:doc:`/theory/tables`).
+    If exact rational numbers take too long, probabilities are off by at most 1e-8.
 
     References
     ----------

@@ -42,10 +42,10 @@ from cvxleak.tables.table import Table
 __all__ = ["Noise", "TableRelease"]
 
 FRAMES = "; a frame is a cross table, or has a column for each variable and one called 'count'"
-"""What frames of published numbers are, after a message about their labels."""
+"""Describes frames of published numbers, after a message about their labels."""
 
 Noise = CountNoise | AdditiveNoise
-"""What one published number goes through."""
+"""The noise of one published number."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -205,8 +205,8 @@ class TableRelease(Value):
     def log_likelihoods(self, published: Any) -> Array:
         """Return log P(y | t + d) of each published number y, up to what d does not change.
 
-        t is the true value of the number, and d is -1, 0 or 1, what one person changes. If keys
-        link numbers, that of all of them is no sum of these.
+        t is the true value of the number, and d is -1, 0 or 1, its change by one person. If keys
+        link numbers, the log-likelihood of all of them is not the sum of these.
 
         Returns
         -------
@@ -263,14 +263,14 @@ class TableRelease(Value):
         Raises
         ------
         ValidationError
-            Noise of a number that is no `CountNoise`, or numbers that keys link and whose law
-            takes too long to compute.
+            Noise of a number that is not a `CountNoise`, or numbers that keys link and whose
+            distribution takes too long to compute.
 
         Notes
         -----
-        Keys that are summed link numbers (:doc:`/theory/tables`). With K keys their law takes at
-        most 2^28 additions, K^(1 + m) or more for m margins that are open at once. Of tables with
-        keys from 0 to 1 it is that of one margin and its cells.
+        Keys that are summed link numbers (:doc:`/theory/tables`). With K keys their distribution
+        may take at most 2^28 additions; it takes K^(1 + m) or more for m margins that are open at
+        once. For keys from 0 to 1 it is available for one margin and its cells.
 
         Examples
         --------
@@ -292,7 +292,7 @@ class TableRelease(Value):
         return found
 
     def _laws(self, counts: Sequence[Any]) -> list[dict[int, Fraction]]:
-        """Return the law of each published number on its own."""
+        """Return the distribution of each published number on its own."""
         laws = []
         for (label, noise), places in zip(self.noise, self.sums, strict=True):
             if not isinstance(noise, CountNoise):

@@ -1,13 +1,13 @@
-"""Sums of published numbers: between what the sum of their true counts is.
+"""Confidence bounds on the sum of true counts, from the sum of the published numbers.
 
-Y_1, ..., Y_m are published of the counts c_1, ..., c_m with independent noise, and D_j = Y_j - c_j
-is what the noise did. The sum C of the counts is contradicted by the sum S of the published values
-if P(sum D >= S - C) or P(sum D <= S - C) is at most `tail`, for all counts that sum to C.
+Y_1, ..., Y_m are the published values of the counts c_1, ..., c_m, with independent noise
+D_j = Y_j - c_j. The sum C of the counts is contradicted by the sum S of the published values if
+P(sum D >= S - C) or P(sum D <= S - C) is at most `tail`, for all counts that sum to C.
 
 - All noise Gaussian: the sum of the D_j is Gaussian too.
-- All noise in whole numbers and added whatever the count is: the law of the sum is the convolution
-  of the laws, computed in balls. Each law is cut off where little is left, and the probabilities
-  cut off are added to the tail.
+- All noise in whole numbers and independent of the count: the distribution of the sum is the
+  convolution of the distributions, computed in balls. Each distribution is cut off where little
+  probability is left, and the probabilities cut off are added to the tail.
 - Any other noise, also a mixture of kinds and noise that depends on the count: for every s > 0
 
       P(sum D >= t) <= exp(sum_j psi_j(s) - s t),   psi_j(s) = max over c of log E exp(s D_j),
@@ -47,13 +47,13 @@ from cvxleak.tables.noise import CountNoise
 __all__ = ["sum_within"]
 
 LEFT = Fraction(1, 10**6)
-"""Part of the tail that what is cut off from laws in whole numbers may have."""
+"""Largest part of the tail that may be cut off from distributions in whole numbers."""
 
 TERMS = 1 << 18
-"""Most terms of a convolution, which takes some seconds; beyond, Chernoff's bound serves."""
+"""Most terms of a convolution, which takes some seconds; above it, Chernoff's bound is used."""
 
 SPAN = 1e4
-"""How far the slope of Chernoff's bound is sought from that of a Gaussian law."""
+"""Range in which the slope of Chernoff's bound is sought, relative to a Gaussian one."""
 
 
 def sum_within(noises: Sequence[Noise], total: Fraction, tail: Fraction) -> Ends:
@@ -62,7 +62,7 @@ def sum_within(noises: Sequence[Noise], total: Fraction, tail: Fraction) -> Ends
     Parameters
     ----------
     noises : sequence of CountNoise, AdditiveNoise or Channel
-        Of the numbers that are summed, independent.
+        The noise of the numbers that are summed, independent.
     total : Fraction
         The sum of their published values.
     tail : Fraction
@@ -92,7 +92,7 @@ def sum_within(noises: Sequence[Noise], total: Fraction, tail: Fraction) -> Ends
 
 
 def _gaussian(kinds: Counter[Noise]) -> Below | None:
-    """Return the law of a sum of Gaussian noise, if it is one."""
+    """Return the distribution of a sum of Gaussian noise, if it is one."""
     variance = Fraction(0)
     for noise, often in kinds.items():
         if not isinstance(noise, Gaussian):
@@ -103,7 +103,7 @@ def _gaussian(kinds: Counter[Noise]) -> Below | None:
 
 
 def _convolved(kinds: Counter[Noise], tail: Fraction) -> Below | None:
-    """Return the law of a sum of noise in whole numbers, if it is one and is not too long."""
+    """Return the distribution of a sum of noise in whole numbers; None if other or too long."""
     reaches: dict[Noise, int] = {}
     laws: dict[Noise, Below] = {}
     most = _ball(tail * LEFT / kinds.total())
@@ -151,13 +151,13 @@ def _reach(kinds: Counter[Noise], sign: int, tail: Fraction) -> Fraction:
 
 
 def _limit(noise: Noise) -> float | None:
-    """Return from which s on log E exp(s D) is infinite, if there is such a number."""
+    """Return the s from which log E exp(s D) is infinite, if there is one."""
     kept = noise.noise if isinstance(noise, Rounded) else noise
     return 1 / kept.width if isinstance(kept, (Laplace, DiscreteLaplace)) else None
 
 
 def _width(noise: Noise) -> float:
-    """Return about how far the noise goes."""
+    """Return the approximate range of the noise."""
     if isinstance(noise, Rounded):
         return noise.noise.width + float(noise.base)
     if isinstance(noise, Scaled):
@@ -197,7 +197,7 @@ def _log_moment(noise: Noise, sign: int) -> Callable[[arb], arb]:
 
 
 def _laws(noise: Noise) -> list[tuple[int, dict[Any, Fraction]]]:
-    """Return counts, and the laws of what is published of them, that stand for all."""
+    """Return counts, and the distributions of what is published of them, that stand for all."""
     if isinstance(noise, Channel):
         return list(channel_laws(noise).items())
     assert isinstance(noise, CountNoise)

@@ -1,20 +1,20 @@
-"""The probability of one published table whose numbers' keys are sums, wherever one person moves.
+"""The probability of one published table whose keys are summed, for all moves of one person.
 
-The margins are split into *rows*, which share no cell, and the others. Cells that are in the same
-others form a *column*. (In a table of two variables these are its rows and columns, and the total
-is a sum of columns.) With s_p the sum of the keys of column p, s in Z_K^m for m columns,
+The margins are split into *rows*, of which no two share a cell, and the others. Cells that are in
+the same others form a *column*. (In a table of two variables these are its rows and columns, and
+the total is a sum of columns.) With s_p the sum of the keys of column p, s in Z_K^m for m columns,
 
     P(y) = sum_s (f_1 * ... * f_r)(s) M(s),
     f_i(s) = h_i(sum_p s_p) prod_p g_ip(s_p),
 
-where g_ip is the law of the part of row i in column p, given what is published of its cells, h_i
-says which keys of the row give what is published of it, M the same for the other margins, and * is
-the convolution over Z_K^m: a product of Fourier transforms. If one person moves, at most two of the
-f_i change.
+where g_ip is the distribution of the key of row i in column p together with the published values of
+its cells, h_i is 1 for the keys of the row that give its published value and else 0, M the same for
+the other margins, and * is the convolution over Z_K^m: a product of Fourier transforms. If one
+person moves, at most two of the f_i change.
 
 In floats, a transform of N = K^m numbers is off by at most u times its norm, u = O(log N) times the
-unit of floats. The f_i are normalized to masses of one, so that no product is above one, and by
-the inequality of Cauchy and Schwarz P(y) is off by (r + 2) u |M|_2 max_i |f_i|_2 at most.
+unit roundoff. The f_i are normalized to masses of one, so that no product is above one, and by the
+Cauchy-Schwarz inequality P(y) is off by at most (r + 2) u |M|_2 max_i |f_i|_2.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STATES = 1 << 24
 """Most sums of keys in all columns that are gone through: arrays of 128 MB."""
 
 WORK = 1 << 32
-"""Most of these over all pairs of cells: a minute or two."""
+"""Most such sums over all pairs of cells: a minute or two."""
 
 KEPT = 1 << 26
-"""Most numbers of laws whose transforms are kept: half a GB."""
+"""Most numbers of distributions whose transforms are kept: half a GB."""
 
 ROUNDING = 32 * float(np.finfo(float).eps)
-"""What a transform is off by, relative to its norm, for each doubling of its length; radix 2 takes
-a tenth of it (N. J. Higham, Accuracy and stability of numerical algorithms, Theorem 24.2)."""
+"""Error of a transform, relative to its norm, for each doubling of its length; radix 2 has a tenth
+of it (N. J. Higham, Accuracy and stability of numerical algorithms, Theorem 24.2)."""
 
 Moved = tuple[int, int]
 """The cells that lose and get a person; -1 if there is none."""
@@ -62,7 +62,7 @@ class _Plan(NamedTuple):
 
     @classmethod
     def of(cls, sums: Sequence[tuple[int, ...]], rows: Sequence[tuple[int, ...]]) -> _Plan:
-        """Return what these rows leave."""
+        """Return the plan for these rows."""
         margins = [one for one in sums if len(one) > 1 and one not in rows]
         cells = sorted({cell for one in sums for cell in one})
         within = {c: frozenset(j for j, one in enumerate(margins) if c in one) for c in cells}
@@ -77,7 +77,7 @@ class _Plan(NamedTuple):
         )
 
     def work(self, keys: int, pairs: int) -> int:
-        """Return how many products are taken for so many pairs of cells."""
+        """Return the number of products for so many pairs of cells."""
         inside = 0
         for block in self.blocks:
             alike = len(block) - len({self.column_of[cell] for cell in block})
@@ -86,7 +86,7 @@ class _Plan(NamedTuple):
 
 
 class _Term(NamedTuple):
-    """A transform, flat, of a law; the log of the law's mass before, and its norm."""
+    """A flat transform of a distribution, the log of its mass before, and its norm."""
 
     values: np.ndarray
     scale: float
@@ -131,7 +131,7 @@ class Linkage:
         self._alike = {cell: first[column] for cell, column in self.plan.column_of.items()}
 
     def _planned(self) -> _Plan:
-        """Return the rows that leave the least work."""
+        """Return the rows that cause the least work."""
         sums = [*self._members]
         wide = [one for one in sums if len(one) > 1]
         plans = [_Plan.of(sums, [])]
@@ -145,14 +145,14 @@ class Linkage:
         return min(plans, key=lambda one: one.work(self.keys, self.places**2))
 
     def log_likelihoods(self, peopled: Sequence[int]) -> tuple[Array, Array]:
-        """Return log P(y) once a person has moved, by the places where they were and are.
+        """Return log P(y) after a person has moved, by the positions before and after.
 
-        And the log of what P(y) may be off by. A place that is no cell is outside of the table.
+        And the log of a bound on its error. A position that is no cell is outside of the table.
         """
         found = np.full((2, self.places, self.places), -math.inf)
         found[:, peopled, peopled] = np.array([self._log_likelihood(STAY)]).T
         moves = [(a, c) for a in peopled for c in range(self.places) if a != c]
-        # Those that change the same rows share the product of the others.
+        # Moves that change the same rows share the product of the others.
         for move in sorted(moves, key=lambda move: sorted(map(self._block, move))):
             found[:, *move] = self._log_likelihood(move)
         return found[0], found[1]
@@ -185,7 +185,7 @@ class Linkage:
         return sum(self.counts[cell] for cell in cells) - (moved[0] in cells) + (moved[1] in cells)
 
     def _allowed(self, cells: tuple[int, ...], moved: Moved) -> np.ndarray:
-        """Return which keys of the sum of some cells give what is published of it."""
+        """Return the keys of the sum of some cells that give its published value."""
         found, total = np.ones(self.keys, dtype=bool), self._people(cells, moved)
         for one, y in self._members.get(cells, ()):
             steps = one.noise.steps(total)
@@ -193,14 +193,14 @@ class Linkage:
         return found
 
     def _law(self, cells: Sequence[int], moved: Moved) -> tuple[Array, float]:
-        """Return the law of the sum of keys, given what is published of each cell; its log P."""
+        """Return the distribution of a sum of keys given each cell's published value; its log P."""
         law, scale = np.eye(1, self.keys)[0], 0.0
         for cell in cells:
             own = self._allowed((cell,), moved)
             if self._people((cell,), moved):
                 scale -= math.log(self.keys)
             else:
-                own[1:] = False  # the key of nobody is 0
+                own[1:] = False  # the key of no people is 0
             choices = np.flatnonzero(own)
             if not len(choices):
                 return law, -math.inf
