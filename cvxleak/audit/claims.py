@@ -188,7 +188,7 @@ def check_claim(
     Returns
     -------
     ClaimCheck
-        PASS with a certificate for `cvxleak.verify`; FAIL with a counterexample, which anybody can
+        PASS with a certificate for `cvxleak.verify`; FAIL with a counterexample, which anyone can
         recompute; or OPEN, if the least rho is too close to the claimed one to decide.
 
     Raises

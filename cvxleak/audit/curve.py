@@ -210,7 +210,7 @@ def leakage_curve(
     1.5: 0.67507... to 0.6751... nats (CERTIFIED)
     2.5: 0.26664... to 0.2666... nats (CERTIFIED)
 
-    Where everybody knows that ones are rare:
+    If every adversary knows that ones are rare:
 
     >>> from cvxleak.model import KnownMarginals
     >>> rare = KnownMarginals([0.8, 0.2])
@@ -441,8 +441,8 @@ def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
     """Return the bracket at a floor: the best witness from above, the best proof from below.
 
     `found` holds (place, bound) pairs in the order of increasing floors, of audits that differ in
-    the floor only: who has at least so much doubt has at least less, so a witness counts for the
-    floors below its own and a proof for those above.
+    the floor only: an adversary above one floor is above all lower ones. So a witness counts for
+    the floors below its own and a proof for those above.
     """
     low = min((p for p in found if p[0] <= place), key=lambda p: (p[1].upper, -p[0]))[1]
     high = max((p for p in found if p[0] >= place), key=lambda p: (p[1].lower, -p[0]))[1]

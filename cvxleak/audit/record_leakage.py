@@ -417,8 +417,8 @@ def record_leakage(
     >>> print(bound)
     record leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
 
-    How much better somebody guesses a record, who has at least 2.7 nats of uncertainty about four
-    of which the count is rounded at random to a multiple of 3:
+    An adversary has at least 2.7 nats of uncertainty about four records, whose count is rounded at
+    random to a multiple of 3. How much better can it guess a record?
 
     >>> from cvxleak import Guess, Mechanism
     >>> from cvxleak.mechanisms import random_rounding

@@ -19,18 +19,19 @@ from cvxleak.solvers.knapsack import largest_rows
 __all__ = ["capacity_of_set"]
 
 TURNS = 50
-"""Most turns of the capacity of the rows so far and the rows furthest from its output law."""
+"""Most rounds that add the rows furthest from the output distribution of the rows so far."""
 
 
 def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
     """Return lower and upper bound on the capacity of every channel of a set.
 
-    No capacity exceeds min over output laws t of max_x max_{q in the box of x} D(q || t), that of a
-    channel with all rows of all boxes as inputs: by turns t is made best for the rows so far, and
-    each box's row that is furthest from t joins them. That an input has one row in a channel is not
-    used, so `attained` may be more than a member's capacity. The lower end is the least I(p, .)
-    over the boxes, bounded by its tangent at the center (`cvxleak.proofs.bounds.channel_sets`), for
-    the law p that is best at the center or with the most telling rows.
+    No capacity exceeds min over output distributions t of max_x max_{q in the box of x} D(q || t),
+    that of a channel with all rows of all boxes as inputs: by turns t is made best for the rows so
+    far, and each box's row that is furthest from t joins them. That an input has one row in a
+    channel is not used, so `attained` may be more than a member's capacity. The lower end is the
+    least I(p, .) over the boxes, bounded by its tangent at the center
+    (`cvxleak.proofs.bounds.channel_sets`), for the distribution p that is best at the center or
+    with the most telling rows.
     """
     size = len(channels.inputs)
     rows, owner = channels.center.matrix, np.arange(size)
@@ -83,7 +84,7 @@ def _divergences(rows: Array, output: Array) -> Array:
 
 
 def _furthest(channels: ChannelSet, output: Array) -> Array:
-    """Return a row of each box that is far from the output law: a vertex, by its tangent."""
+    """Return a row of each box far from the output distribution: a vertex, by its tangent."""
     rows = channels.center.matrix
     best, far = rows, _divergences(rows, output)
     for _ in range(TURNS):

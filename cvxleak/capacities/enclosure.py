@@ -23,23 +23,23 @@ class Enclosure:
     Notes
     -----
     Let r be a row of the matrix with sum s, T the sum of t, and u the unit roundoff. With rows
-    and laws that sum to 1 within 1e-8 (`Channel` and `Prior` see to that),
+    and distributions that sum to 1 within 1e-8 (`Channel` and `Prior` see to that),
 
         D_x = (sum r log r - sum r log t) / s - log s + log T
 
-    is computed with an error below 2.25 u (m + 16) (A + C + 2), A = sum |r log r| and
-    C = sum |r log t|: adding m terms costs m u times their size, twice, and so do s (in the
-    quotient) and s and T (in the logarithms); a logarithm is off by 4 u (1 + |log|). What these
-    terms come to, (2 m + 13)(A + C) + 4.1 m + 26 in units of u, leaves a margin that covers the
-    terms in u^2, the rounding of A and C, entries below 2^-900, which are left out, and what a law
-    as written differs from the floats divided by their sum: each entry by 2 u of itself, which
-    moves D_x by 2 u (A + C + 2).
+    is computed with an error below 2.25 u (m + 16) (A + C + 2), A = sum |r log r| and C = sum |r
+    log t|: adding m terms costs m u times their size, twice, and so do s (in the quotient) and s
+    and T (in the logarithms); a logarithm is off by 4 u (1 + |log|). What these terms come to, (2 m
+    + 13)(A + C) + 4.1 m + 26 in units of u, leaves a margin that covers the terms in u^2, the
+    rounding of A and C, entries below 2^-900, which are left out, and what a distribution as
+    written differs from the floats divided by their sum: each entry by 2 u of itself, which moves
+    D_x by 2 u (A + C + 2).
 
     The upper end is the largest D_x with its error added. For the lower end let t' be the output
-    law of p. Then I(p) = sum_x p_x D_x - D(t' || t), where D(t' || t / T) <= T sum (t' - t)^2 / t,
-    by log z <= z - 1 and sum t'^2 / t = 2 - T + sum (t' - t)^2 / t. So no digits are lost when t is
-    the floating-point image of t', whose relative error is below (2 n + m + 5) u; the weighted mean
-    of the D_x costs (2 n + 4) u times the mean of |D_x|.
+    distribution of p. Then I(p) = sum_x p_x D_x - D(t' || t), where D(t' || t / T) <= T sum (t' -
+    t)^2 / t, by log z <= z - 1 and sum t'^2 / t = 2 - T + sum (t' - t)^2 / t. So no digits are lost
+    when t is the floating-point image of t', whose relative error is below (2 n + m + 5) u; the
+    weighted mean of the D_x costs (2 n + 4) u times the mean of |D_x|.
 
     Examples
     --------

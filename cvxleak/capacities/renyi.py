@@ -249,7 +249,7 @@ def _outputs(law: Array, matrix: Array, alpha: float) -> Array:
 
 
 def _interior_point(matrix: Array, alpha: float, clock: Clock) -> tuple[Array, Array, Stopped]:
-    """Return the input law that maximizes sign(alpha - 1) sum_y (...)^(1/alpha), and its output.
+    """Return the input that maximizes sign(alpha - 1) sum_y (...)^(1/alpha), and its output.
 
     Newton's method on that plus mu sum_x log p_x over the simplex, with mu going to zero. The
     objective is concave in p for every order.

@@ -107,7 +107,7 @@ def draw_sweep(results: Sweep, keys: Sequence[str], what: str, path: str) -> Non
     from cvxleak.plots import plot_sweep, rise_from_zero
 
     with place("--plot"):
-        # Leakage never rises with the doubt: that much is known between the points.
+        # Leakage never rises with the uncertainty, so this is known between the points.
         falling = keys[0] == "adversary.entropy_floors"
         axes = plot_sweep(results, keys[0], falling=falling, ax=_axes())
     axes.set_ylabel(f"{what} ({axes.get_ylabel()})")

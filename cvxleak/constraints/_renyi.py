@@ -24,7 +24,7 @@ def order_of(alpha: float) -> float:
 def factor_and_level(
     given: Budget, name: str, alpha: float, most: float = math.inf
 ) -> tuple[Budget, Budget]:
-    """Return what multiplies the other law, and what bounds the divergence: 1 or 0 is one of them.
+    """Return the factor of the other distribution, and a bound on the divergence; one is 1 or 0.
 
     Solvers do best with e^budget as a factor. Up to order 1 a level is convex, with variables too.
     """

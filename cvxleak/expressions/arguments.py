@@ -53,7 +53,7 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
 
 
 def dataset_law(prior: Law, space: RecordSpace) -> cp.Expression:
-    """Return a law on the datasets of a space, in product order."""
+    """Return a distribution on the datasets of a space, in product order."""
     if not isinstance(prior, cp.Expression):
         return cp.Constant(space.law(prior))
     p = law_expression(prior)
@@ -126,7 +126,7 @@ def rational_order(alpha: float) -> Fraction:
 
 
 def raised(probabilities: Array, exponent: float) -> Array:
-    """Return probabilities to a power: what a fixed law or channel contributes to such a sum."""
+    """Return probabilities to a power: a fixed distribution's or channel's part of such a sum."""
     return probabilities**exponent
 
 

@@ -140,7 +140,7 @@ def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expressio
         weight = derived(r, partial(_power, exponent=float(1 - alpha)), r.shape, nonneg=True)
         return (cp.multiply(weight, cp.power(p, alpha))).sum()
     if is_fixed(p):
-        # 0 r^(1-alpha) is not 0 to a solver, and 0 / 0 where both laws are 0.
+        # 0 r^(1-alpha) is not 0 to a solver, and 0 / 0 where both distributions are 0.
         seen = support(p)
         p, r = p[seen], r[seen]
         weight = derived(p, partial(raised, exponent=float(alpha)), p.shape, nonneg=True)

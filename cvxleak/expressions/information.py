@@ -457,7 +457,7 @@ def _information(joint: Joint) -> cp.Expression:
 
 
 def _tilted(law: Array, exponent: float) -> Array:
-    """Return the law proportional to a power of another."""
+    """Return the distribution proportional to a power of another."""
     powers = raised(law / law.max(), exponent)
     return powers / powers.sum()
 

@@ -32,11 +32,11 @@ from cvxleak.model import Prior, Query
 
 
 class Joint(NamedTuple):
-    """The joint law s of a secret A and the output Y.
+    """The joint distribution s of a secret A and the output Y.
 
-    Information is H(A) - H(A|Y) everywhere, and not the divergence of the rows from the output law:
-    that has the same value, but conic solvers give up on it from some 60 x 60 cells on, and H(A)
-    can be a Parameter of its own, which makes the whole DPP in the law of A.
+    Information is H(A) - H(A|Y) everywhere, and not the divergence of the rows from the output
+    distribution: that has the same value, but conic solvers give up on it from some 60 x 60 cells
+    on, and H(A) can be a Parameter of its own, which makes the whole DPP in the distribution of A.
 
     `possible` marks the cells that are not known to be zero: a cone on a cell that is always zero
     would have no interior.
@@ -76,7 +76,7 @@ def input_joint(prior: Law, channel: Rows) -> Joint:
 
 
 def stated_joint(prior: Law, joint: Law) -> Joint:
-    """Return a joint law that is itself the variable, with the law of its rows."""
+    """Return a joint distribution that is the variable itself, with that of its rows."""
     p = law_expression(prior)
     if not is_fixed(p):
         raise ValidationError(
@@ -91,7 +91,7 @@ def stated_joint(prior: Law, joint: Law) -> Joint:
 
 
 def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequence[int]) -> Joint:
-    """Return the joint law of a record (or group of records taken as one) and the output."""
+    """Return the joint distribution of a record (or group of records) and the output."""
     q = matched_query(query, channel)
     law = _record_law(prior, query, records)
     own = law.sum(axis=1)
@@ -105,7 +105,7 @@ def conditional_joint(
     records: int | Sequence[int],
     given: int | Sequence[int],
 ) -> Joint:
-    """Return the joint law of a group of records and the output, given other records."""
+    """Return the joint distribution of a group of records and the output, given other records."""
     q = matched_query(query, channel)
     asked, known = query.space.group(records), query.space.group(given)
     if set(asked) & set(known):

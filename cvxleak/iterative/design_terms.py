@@ -29,7 +29,7 @@ class DesignTerms:
     Attributes
     ----------
     secrets : tuple of arrays, each of shape (n,) or (A, n)
-        Laws of the input (whose information is I(X;Y)), or tables P_k(a, x); not both.
+        Distributions of the input (whose information is I(X;Y)), or tables P_k(a, x); not both.
     costs : array, shape (J, n, m)
         p_j(x) d(x, y) for each source.
     """
@@ -41,7 +41,7 @@ class DesignTerms:
     def checked(
         cls, secrets: Iterable[ArrayLike], sources: Iterable[ArrayLike], distortion: ArrayLike
     ) -> DesignTerms:
-        """Return the terms, every law divided by its sum, or say which argument is wrong."""
+        """Return the terms, with normalized distributions; raise if an argument is wrong."""
         d = frozen_array(distortion, "distortion", 2)
         if d.size == 0 or d.min() < 0 or d.max() == np.inf:
             raise ValidationError(

@@ -176,7 +176,7 @@ def mirror_prox(
 
 
 class _Point(NamedTuple):
-    """A channel, a law on the secrets and one on the sources; or the operator at such a point."""
+    """A channel, a distribution on secrets and one on sources; or the operator at such a point."""
 
     q: Array
     w: Array

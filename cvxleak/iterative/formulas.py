@@ -11,7 +11,7 @@ __all__ = ["entropy", "information"]
 
 
 def information(joint: Array) -> Array:
-    """I(A;Y) of joint laws, shape (..., A, Y)."""
+    """I(A;Y) of joint distributions, shape (..., A, Y)."""
     # Logarithms are subtracted, since the product of two tiny marginals can underflow to zero.
     laws = (joint, joint.sum(axis=-1, keepdims=True), joint.sum(axis=-2, keepdims=True))
     log_joint, log_pi, log_output = (np.log(np.where(law > 0, law, 1.0)) for law in laws)

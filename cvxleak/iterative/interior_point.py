@@ -152,7 +152,7 @@ class _CentralPath:
         return p
 
     def divergences(self) -> Array:
-        """Return D_x at the present output law, for all rows."""
+        """Return D_x at the present output distribution, for all rows."""
         return self.negentropy - self.matrix @ np.log(self.output)
 
     def advance(self, divergences: Array) -> float:

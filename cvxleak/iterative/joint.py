@@ -164,7 +164,7 @@ def climb_jointly(
 def _starting_joints(
     lumped: Lumped, starts: int | ArrayLike, rng: int | np.random.Generator | None
 ) -> Array:
-    """Joint laws of (A, Y), shape (S, A, Y), to take the first step from."""
+    """Joint distributions of (A, Y), shape (S, A, Y), to take the first step from."""
     joint = Updater(lumped, 0.0).joint
     size = len(lumped.multiplicities)
     if not isinstance(starts, (int, np.integer)):

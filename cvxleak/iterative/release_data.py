@@ -20,7 +20,7 @@ RULED_OUT = 1e6
 
 @dataclass(frozen=True)
 class ReleaseData:
-    """A joint law p(r,z,x), its two coalitions, and the distortion of each output."""
+    """A joint distribution p(r,z,x), its two coalitions, and the distortion of each output."""
 
     joint: Array
     terms: ReleaseTerms
@@ -33,7 +33,7 @@ class ReleaseData:
     def of(
         cls, joint: ArrayLike, distortion: Distortion | ArrayLike | None, outputs: int | None
     ) -> ReleaseData:
-        """Check the arguments of a method: a law of shape (R, Z, X), a matrix d(r, r̂)."""
+        """Check the arguments of a method: a distribution of shape (R, Z, X), a matrix d(r, r̂)."""
         law = frozen_array(joint, "joint", 3)
         if law.size == 0 or law.min() < 0 or not abs(law.sum() - 1) <= SUM_TOLERANCE:
             raise ValidationError(
@@ -81,7 +81,7 @@ class ReleaseData:
 
 
 def information_loss(data: ReleaseData, log_kernel: Array) -> Array:
-    """Return -E[ log q_4(R|r̂) / p(R) | z, x ] of each row and output, q_4 the law of R given r̂.
+    """Return -E[ log q_4(R|r̂) / p(R) | z, x ] of each row and output; q_4 is that of R given r̂.
 
     It is Algorithm 2's divergence D( p(r|z,x) || q_4(r|r̂) ) up to a constant of the row, and its
     mean is -I(R̂;R).

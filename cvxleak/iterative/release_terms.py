@@ -60,7 +60,7 @@ class Coalition:
         self.separates_rows = self.pairs.size == len(z)
 
     def log_ratio(self, log_joint: Array) -> Array:
-        """Return log( p(x|r̂,s) / p(x|s) ), shape (rows, outputs), of a log joint law."""
+        """Return log( p(x|r̂,s) / p(x|s) ), shape (rows, outputs), of a log joint distribution."""
         pair = self.pairs.log_sums(log_joint)[self.pairs.index]
         with np.errstate(invalid="ignore"):
             return pair - self.classes.log_sums(log_joint)[self.classes.index] - self.log_chance
@@ -81,7 +81,7 @@ class Coalition:
 
 
 class ReleaseTerms:
-    """Rows of positive probability of a law p(z,x), and its coalitions.
+    """Rows of positive probability of a distribution p(z,x), and its coalitions.
 
     Parameters
     ----------
@@ -121,7 +121,8 @@ class ReleaseTerms:
     def kernel(self, rows: Array) -> Array:
         """Return the kernel of shape (Z, X, outputs) that has these rows.
 
-        Rows of probability zero get the law of the output given z; uniform where p(z) = 0 too.
+        Rows of probability zero get the distribution of the output given z; uniform where p(z) = 0
+        too.
         """
         outputs = rows.shape[1]
         joint = np.zeros((self.shape[0], outputs))

@@ -223,7 +223,7 @@ def least_lagrangian(
     costs : ndarray, shape (k, m)
         What an entry costs.
     start : ndarray, shape (parts, m), optional
-        Output laws to start from; uniform if left out.
+        Output distributions to start from; uniform if left out.
     tol : float
         Largest change of an output probability at which it stops.
     max_iterations : int

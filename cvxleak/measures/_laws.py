@@ -69,7 +69,7 @@ def record_law(
 def density(p: Array, rows: Array) -> Array:
     """Return log(q(y|x) / p(y)) where p(x) q(y|x) > 0, and -inf elsewhere.
 
-    The law of the output is summed on the logarithmic scale, so that products of tiny
+    The distribution of the output is summed on the logarithmic scale, so that products of tiny
     probabilities do not vanish from it.
     """
     with np.errstate(divide="ignore"):

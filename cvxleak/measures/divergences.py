@@ -239,7 +239,8 @@ def _rho(p: Array, reference: Array) -> float:
     two, most = _renyi(p, reference, np.array([2.0, np.inf]))
     if most <= 0.0 or most == np.inf:
         return max(0.0, float(most))
-    # A divergence that is 0 in floats (equal laws up to rounding) needs no more than order 2.
+    # A divergence that is 0 in floats (equal distributions up to rounding) needs no more than order
+    # 2.
     last = max(2.0, 2.0 * most / two) if two > 0 else 2.0
     steps = np.arange(np.ceil(np.log(1e3 * (last - 1.0)) / np.log(1.06)) + 1)
     orders = 1.0 + 1e-3 * 1.06**steps
@@ -274,7 +275,7 @@ def _renyi(p: Array, reference: Array, orders: Array) -> Array:
     found[finite] = total / (alpha[:, 0] - 1)
     found[orders == 1] = rel_entr(p, reference).sum()
     found[orders == np.inf] = (a - b).max()
-    # Rounding can leave -1e-17 where the laws are equal.
+    # Rounding can leave -1e-17 where the distributions are equal.
     return np.maximum(0.0, found)
 
 

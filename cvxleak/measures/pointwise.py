@@ -355,7 +355,7 @@ def _leakage_law(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> tupl
 
 
 def _sorted_law(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> tuple[Array, Array]:
-    """Return the leakage of the outcomes that can occur from the largest down, and their law."""
+    """Return the leakages of the possible outcomes, the largest first, and their distribution."""
     leakage, mass = _leakage_law(prior, channel)
     order = np.argsort(-leakage, kind="stable")
     return np.maximum(leakage[order], 0.0), mass[order] / mass.sum()

@@ -271,7 +271,7 @@ def _inputs(channel: Channel | ArrayLike) -> Iterator[tuple[Array, Array]]:
 
 
 def _neighbors(mechanism: Mechanism) -> Iterator[tuple[Array, Array]]:
-    """Yield the output law of each query value with those of the values that neighbors have."""
+    """Yield the output distribution of each query value, with those of its neighbors' values."""
     rows = instance(mechanism, Mechanism, "mechanism").channel.matrix
     near: dict[int, list[int]] = defaultdict(list)
     for u, v in mechanism.query.neighbor_pairs():

@@ -115,7 +115,7 @@ def discretized_laplace(
 
 
 def _laplace_mass(a: Array, b: Array) -> Array:
-    """Return the mass of the standard Laplace law between a < b, with full relative precision."""
+    """Return the standard Laplace probability of a < Z < b, with full relative precision."""
     above = np.exp(-np.maximum(a, 0)) * -np.expm1(a - b)
     below = np.exp(np.minimum(b, 0)) * -np.expm1(a - b)
     around = -np.expm1(np.minimum(a, 0)) - np.expm1(-np.maximum(b, 0))

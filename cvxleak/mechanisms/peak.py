@@ -113,7 +113,8 @@ def gaussian_peak_capacity(peak: float, variance: float) -> PeakCapacity:
             f"peak: found {ratio:g} standard deviations of the noise; it must be positive and at "
             f"most {LARGEST_RATIO:g} of them"
         )
-    # The law is symmetric: x holds the values that are not negative, w the weights of the pairs.
+    # The distribution is symmetric: x holds the values that are not negative, w the weights of the
+    # pairs.
     pairs = int(ratio / 2) + 1
     x, w = np.linspace(ratio, 0, pairs, endpoint=False)[::-1], np.full(pairs, 1 / pairs)
     grid = np.linspace(0, ratio, int(ratio / 0.01) + 21)
@@ -227,7 +228,7 @@ def _polished(x: Array, w: Array, ratio: float) -> tuple[Array, Array]:
 
 
 def _ends(x: Array, w: Array, ratio: float) -> tuple[float, float]:
-    """Return the information of a law and the bound that its output proves."""
+    """Return the information of a distribution and the bound that its output proves."""
     y = _outputs(ratio)
     plus, minus = w[:, None] * _density(x, ratio) / 2, w[:, None] * _density(-x, ratio) / 2
     output = (plus + minus).sum(axis=0)

@@ -110,7 +110,7 @@ class Gain(ABC):
 
     @abstractmethod
     def tangent(self, laws: ArrayLike) -> Array:
-        """Return nu, shaped like `laws`, with G(r) >= nu . r for all r >= 0, and = at the law.
+        """Return nu, shaped like `laws`: G(r) >= nu . r for all r >= 0, with equality at `laws`.
 
         Equality and inequality hold up to rounding; proofs do not rely on them. For a user-defined
         gain any subgradient of G at the distributions will do.
@@ -494,7 +494,7 @@ def gain_entries(table: Any, name: str) -> Array:
 
 
 def as_measures(laws: ArrayLike) -> Array:
-    """Return laws or measures as an array of floats with a last axis of one value or more."""
+    """Return distributions or measures as an array of floats with a nonempty last axis."""
     array = plain_array(laws, "laws")
     if array.dtype.kind not in "biuf" or array.ndim == 0 or array.shape[-1] == 0:
         raise ValidationError(
@@ -505,7 +505,7 @@ def as_measures(laws: ArrayLike) -> Array:
 
 
 def as_shares(measures: Array) -> Array:
-    """Return the laws that measures are multiples of; the uniform one for the zero measure."""
+    """Return measures divided by their masses; the uniform distribution for the zero measure."""
     mass = measures.sum(axis=-1, keepdims=True)
     uniform = np.full(measures.shape, 1 / measures.shape[-1])
     return np.divide(measures, mass, out=uniform, where=mass > 0)

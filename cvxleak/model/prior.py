@@ -276,7 +276,7 @@ def as_prior(
 
 
 def named_law(given: Any) -> Any:
-    """Return a law that has labels of its own, a Series or a mapping, as a `Prior`; else as it is.
+    """Return a Series or mapping, which has labels of its own, as a `Prior`; others as they are.
 
     Examples
     --------
@@ -290,5 +290,5 @@ def named_law(given: Any) -> Any:
 
 
 def has_labels(given: object) -> bool:
-    """Whether a law, a channel or a distortion brings labels: ours, pandas' or a mapping."""
+    """Whether a distribution, channel or distortion has labels: ours, pandas' or a mapping."""
     return isinstance(given, (Stored, Mapping)) or hasattr(given, "iloc")

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 INK = "#1f4e79"
-"""One dark color, told apart from its own shade in print and by everybody."""
+"""One dark color, which can be distinguished from its own shade in print and by all readers."""
 
 READABLE = 24
 """Up to this many cells in a row are labeled with their numbers."""

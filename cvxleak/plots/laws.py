@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_adversary", "plot_channel", "plot_posterior", "plot_prior", "plot_sources"]
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
-"""Where the certain laws on three outcomes are drawn."""
+"""Where the certain distributions on three outcomes are drawn."""
 
 
 def plot_channel(channel: Channel, *, ax: Axes | None = None) -> Axes:
@@ -109,7 +109,7 @@ def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
     turns = np.linspace(0.0, 2 * np.pi, 181)
     costs: Array = np.column_stack([np.cos(turns), np.sin(turns)]) @ CORNERS.T
     for part in sources.parts:
-        # The extreme laws in many directions, in their order around the part.
+        # The extreme distributions in many directions, in their order around the part.
         laws = [part.points[np.argmax(part.points @ c)] for c in costs if len(part.points)]
         laws += [body.support(c).point for body in part.polytopes for c in costs]
         different: Any = np.unique(np.round(np.array(laws, float), 12), axis=0)

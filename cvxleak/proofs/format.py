@@ -1,4 +1,4 @@
-"""`Certificate`: a file that proves both bounds to anybody, without a solver."""
+"""`Certificate`: a file that proves both bounds to anyone, without a solver."""
 
 from __future__ import annotations
 

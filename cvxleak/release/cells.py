@@ -24,7 +24,7 @@ class _Node:
 
 
 class CellTree:
-    """Cells that cover all laws on `size` values; each knows a linear bound of -H on it."""
+    """Cells that cover all distributions on `size` values, each with a linear bound on -H."""
 
     def __init__(self, size: int) -> None:
         self._root = _Node(np.eye(size))
@@ -40,7 +40,7 @@ class CellTree:
         return np.array([leaf.slopes for leaf in self.leaves])
 
     def split(self, leaf: _Node, law: Array) -> bool:
-        """Cut a cell near a law in it, across its longest edge; False if it is too small for that.
+        """Cut a cell near a distribution in it, across its longest edge; False if it is too small.
 
         Length is measured in square roots of probabilities, in which -H bends about equally
         everywhere.

@@ -201,7 +201,7 @@ class _Search:
         return not gap.closed(self.value, self.upper)
 
     def _start(self, number: int) -> Array:
-        """Return the laws of R to start from: those of the relaxed problem, then random ones."""
+        """Return distributions of R to start from: the relaxed problem's, then random ones."""
         if number == 0:
             return self.merged(self.reduced())
         return self._rng.dirichlet(np.full(self.requests, 0.5), len(self.problem.outputs))
@@ -239,10 +239,10 @@ class _Search:
     def reduced(self) -> Array:
         """Return a kernel's rows, as good as the relaxed problem's, with few columns that are used.
 
-        An output is a law of (Z, X), and what it adds to I(R̂;R) and to each I(R̂;X|S) does not
-        depend on the others. So the chances of the relaxed problem's outputs, of those that tell
-        (z, x), and of one that tells nothing, are a linear program: a vertex of it uses no more
-        outputs than there are rows and budgets.
+        An output is a distribution of (Z, X), and what it adds to I(R̂;R) and to each I(R̂;X|S)
+        does not depend on the others. So the chances of the relaxed problem's outputs, of those
+        that tell (z, x), and of one that tells nothing, are a linear program: a vertex of it uses
+        no more outputs than there are rows and budgets.
         """
         terms, weights = self.inner.terms, self.inner.terms.weights
         rows = np.hstack([self._relaxed, np.eye(len(weights)), np.ones((len(weights), 1))])
@@ -272,7 +272,7 @@ class _Search:
         return rows / rows.sum(axis=1, keepdims=True)
 
     def merged(self, rows: Array) -> Array:
-        """Return the laws of R given each column, merged until there is one for each output."""
+        """Return the distributions of R given each column, merged to one for each output."""
         laws, masses = self._posteriors(rows)
         laws, masses = laws[masses > 1e-6], masses[masses > 1e-6]
         losses = np.array([_losses(laws, masses, i) for i in range(len(laws))])
@@ -313,7 +313,7 @@ class _Search:
             laws, _ = self._posteriors(self.inner.terms.rows(solved.point.kernel))
 
     def _posteriors(self, rows: Array) -> tuple[Array, Array]:
-        """Return the law of R given each output, and the law of the output, of a kernel's rows."""
+        """Return a kernel's distribution of R given each output, and that of the output."""
         joint = rows.T @ self._given
         masses = joint.sum(axis=1)
         return joint / np.where(masses > 0, masses, 1.0)[:, None], masses

@@ -97,9 +97,9 @@ def release_interior_point(
 
     Notes
     -----
-    For any mu >= 0 and any conditional laws w_c(x|r̂,s), I(R̂;X|S_c) >= E log( w_c / p(x|s) )
-    (Barber and Agakov's bound; it is the average of a divergence). So no feasible kernel costs
-    less than
+    For any mu >= 0 and any conditional distributions w_c(x|r̂,s), I(R̂;X|S_c) >= E log( w_c /
+    p(x|s) ) (Barber and Agakov's bound; it is the average of a divergence). So no feasible kernel
+    costs less than
 
         sum_{z,x} p(z,x) min_r̂ [ c + sum_c (kappa_c + mu_c) log( w_c(x|r̂,s) / p(x|s) ) ]
             - sum_c mu_c rooms[c],

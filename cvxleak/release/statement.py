@@ -73,8 +73,8 @@ class ReleaseProblem(Problem):
     result at the time limit is proved after it, which takes some ten seconds for the largest
     problems.
 
-    A candidate for `check` is p(r̂|z,x), of shape (Z_1, ..., Z_j, X, R̂) or (Z, X, R̂). Its rows need
-    not be distributions: the result says how far they are from it. The value is that of their
+    A candidate for `check` is p(r̂|z,x), of shape (Z_1, ..., Z_j, X, R̂) or (Z, X, R̂). Its rows
+    need not be distributions: the result says how far they are from it. The value is that of their
     positive parts, divided by their sums.
 
     Examples
@@ -219,7 +219,7 @@ def output_labels(joint: ReleaseJoint, outputs: int | Iterable[Hashable]) -> tup
 
 
 def information(law: Array, classes: np.ndarray) -> float:
-    """Return I(S;X) of a law p(z,x) and the class of each z; exactly 0 if there is one class."""
+    """Return I(S;X) of a distribution p(z,x) and classes of z; exactly 0 for a single class."""
     if classes.max() == 0:
         return 0.0
     joint = np.zeros((classes.max() + 1, law.shape[1]))
@@ -228,7 +228,7 @@ def information(law: Array, classes: np.ndarray) -> float:
 
 
 def joint_information(joint: Array) -> float:
-    """Return the mutual information of a joint law."""
+    """Return the mutual information of a joint distribution."""
     independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     positive = joint > 0
     return float(joint[positive] @ np.log(joint[positive] / independent[positive]))

@@ -1,4 +1,4 @@
-"""`explain`: one mechanism in the words of everybody who asks how private it is, side by side."""
+"""`explain`: the privacy of one mechanism in the terms of each community, side by side."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def explain(
     false_alarms : sequence of float
         Shares of wrong accusations at which the hits of the best test are wanted.
     tries : int
-        Up to how many guesses somebody has.
+        Largest number of guesses of an adversary.
     independent : mapping, optional
         What is known of the distributions of independent records, as for `audit_report`; nothing if
         left out. If given, the report also has the most by which the output helps to guess a

@@ -1,4 +1,4 @@
-"""The quantities that are computed: of the whole mechanism, under a known law, and distortions."""
+"""Computed quantities: of the whole mechanism, under a known distribution, and distortions."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _law(mechanism: Mechanism, prior: Prior) -> Array:
 
 
 def _value_law(mechanism: Mechanism, prior: Prior | None) -> Array:
-    """Return the law of the query's value, under a prior of one record or the uniform one."""
+    """Return the distribution of the query's value, under a record's prior or the uniform one."""
     query = mechanism.query
     law = np.zeros(len(query.values))
     if prior is not None:

@@ -21,7 +21,7 @@ CROWDS = (100, 1_000, 10_000, 100_000, 1_000_000)
 
 
 def of_people(share: float, rounding: Callable[[float], int] = round) -> str:
-    """Return a share as so many of a crowd, the smallest in which it is neither nobody nor all.
+    """Return a share as a number of people in a crowd, the smallest in which it is not 0 or all.
 
     Examples
     --------

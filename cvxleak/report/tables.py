@@ -55,7 +55,8 @@ def table_report(
         is searched for; only for tables that are small enough to be written out.
     published : sequence, mapping, Series, DataFrame, or path, optional
         What was published (`TableRelease.as_published`): adds which true counts are still possible,
-        and, if the table has counts, what is known of each person to somebody who knows the others.
+        and, if the table has counts, what an adversary who knows the others learns about each
+        person.
     prior : Prior, optional
         What is believed of a person before, for `published`; uniform if left out.
     epsilons : sequence of float

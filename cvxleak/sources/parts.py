@@ -28,12 +28,12 @@ __all__ = ["Part", "laws_and_labels", "no_points", "part_from_dict"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Value):
-    """One convex part of a source set: the hull of some laws and some polytopes.
+    """One convex part of a source set: the hull of some distributions and some polytopes.
 
     Attributes
     ----------
     points : ndarray, shape (n, k)
-        Laws, in the rows.
+        Distributions, in the rows.
     polytopes : tuple of Polytope
     """
 
@@ -42,14 +42,14 @@ class Part(Value):
 
     @property
     def is_point(self) -> bool:
-        """Whether it is a single law."""
+        """Whether it is a single distribution."""
         return len(self.points) == 1 and not self.polytopes
 
 
 def laws_and_labels(
     laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None
 ) -> tuple[Array, tuple[Hashable, ...]]:
-    """Return laws as the rows of one array, and the labels of their outcomes."""
+    """Return distributions as the rows of one array, and the labels of their outcomes."""
     if isinstance(named_law(laws), Prior):
         raise ValidationError("laws: found one Prior; a list of distributions is needed")
     given = tuple(map(named_law, in_order(laws, "laws")))
@@ -71,7 +71,7 @@ def laws_and_labels(
 
 
 def no_points(size: int) -> Array:
-    """Return an array without any law."""
+    """Return an array without any distribution."""
     return read_only(np.zeros((0, size)))
 
 

@@ -21,7 +21,7 @@ TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance
 """The tightest that HiGHS takes."""
 
 IMPLICIT = 1e-9
-"""An inequality that no law misses by more than this much is an equation."""
+"""An inequality that no distribution misses by more than this much is an equation."""
 
 STEPS = (0.0, *(2.0**-k for k in range(50, 0, -4)), 1.0)
 """How far `member` moves towards the center, in turn."""

@@ -192,7 +192,7 @@ class Domain:
         doubts = entr(points).sum(axis=1) + points @ lumped.log_multiplicity
         multiplier = 0.0
         if doubts[0] <= self.floor * (1 + 1e-6):
-            # The leakage rises where the doubt falls.
+            # The leakage rises where the uncertainty falls.
             side = 1 if doubts[1] < doubts[0] else 2
             multiplier = max(
                 0.0, float(values[side] - values[0]) / max(doubts[0] - doubts[side], 1e-300)

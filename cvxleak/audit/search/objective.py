@@ -131,11 +131,11 @@ class Objective:
         return least, [*theta.tolist(), *points.ravel().tolist()]
 
     def size(self, k: int) -> float:
-        """Return the largest gain, or loss, of somebody who knows the secret, or nothing of it."""
+        """Return an adversary's largest gain, or loss, knowing the secret, or nothing of it."""
         return float(np.abs(self.heights(np.vstack([np.eye(k), np.full(k, 1 / k)]))).max())
 
     def ceiling(self, k: int) -> tuple[float, Array]:
-        """Return what nobody exceeds, whatever the channel, and the weights of tangents for it.
+        """Return a bound for all adversaries and channels, and the weights of tangents for it.
 
         U with lam and mu 0: the posteriors are corners.
         """

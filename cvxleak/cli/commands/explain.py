@@ -1,4 +1,4 @@
-"""``cvxleak explain``: what a mechanism's privacy means, in everybody's terms side by side."""
+"""``cvxleak explain``: what a mechanism's privacy means, in the terms of each community."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class RelativeEntropyBall(Knowledge):
         object.__setattr__(self, "laws", laws)
 
     def bind(self, query: Query) -> Self:
-        """Return the same with a law for each record, or a table (see `Knowledge.bind`)."""
+        """Return the same with a distribution per record, or a table (see `Knowledge.bind`)."""
         space = query.space
         if self.prior is not None:
             check_table_size(space)

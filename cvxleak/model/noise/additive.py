@@ -251,7 +251,7 @@ class AdditiveNoise(RealOutput):
         z[:, 0] = -np.inf
         z[:, 1:-1] = (written - places[:, None]) + (rounded - missed[:, None])
         low, high = z[:, :-1], z[:, 1:]
-        # The law is symmetric: on the right, what is above is known to more digits.
+        # The distribution is symmetric: on the right, what is above is known to more digits.
         right = low > -high
         found = np.where(
             right, self.below(-low) - self.below(-high), self.below(high) - self.below(low)
