@@ -53,7 +53,7 @@ print(all(pair.explained for pair in table.pairs))
 ```
 
 Curves that the papers print without numbers are compared with closed forms or with a second
-method. Where two numbers are given as a bracket, both are proved bounds.
+method. Where a lower and an upper bound are given, both are proved.
 
 Figures and tables without numbers (diagrams, notation, and comparisons in words) are omitted:
 LEAKAGE Figure 2 and Tables 1 and 2, DALENIUS Figures 1, 2 and 6 and Tables 1 to 4, SEQUENTIAL

@@ -260,7 +260,7 @@ def _floor_by_floor(
     *,
     apart: bool,
 ) -> LeakageCurve:
-    """Return brackets that are found one by one; if not `apart`, those that others leave open."""
+    """Return bounds that are found one by one; if not `apart`, those that others leave open."""
     floors = tuple(problem.entropy_floor for problem in problems)
     found: dict[int, Bound] = {}
     stopped = Stopped.TOLERANCE
@@ -335,7 +335,7 @@ class _Search:
         return set(self._audits) | (self._together.searched if self._together else set())
 
     def run(self, clock: Clock) -> tuple[list[tuple[int, Bound]], Stopped]:
-        """Return proved brackets with the places of their floors, and why the search ended."""
+        """Return proved bounds with the places of their floors, and why the search ended."""
         stop = Stop(clock, self._proof_seconds)
         aim, stopped = self._gap, Stopped.TOLERANCE
         with Interrupts() as interrupts:
@@ -438,7 +438,7 @@ def _open(found: list[tuple[int, float, float]], size: int, gap: Gap) -> list[in
 
 
 def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:
-    """Return the bracket at a floor: the best witness from above, the best proof from below.
+    """Return the bounds at a floor: the best witness from above, the best proof from below.
 
     `found` holds (place, bound) pairs in the order of increasing floors, of audits that differ in
     the floor only: an adversary above one floor is above all lower ones. So a witness counts for

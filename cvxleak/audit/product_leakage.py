@@ -365,7 +365,7 @@ class ProductLeakage(Problem):
     def _worst(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> int:
         """Return which of the records leaks most."""
         codes = self._cases.codes
-        # Those that add the same to the total and have the same law leak alike.
+        # Those that add the same to the total and have the same distribution leak alike.
         alike = {(codes[i], laws[i]): i for i in reversed(records)}
         return max(alike.values(), key=lambda i: law_leakage(self.mechanism, i, laws, self.told))
 

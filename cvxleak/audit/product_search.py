@@ -49,7 +49,7 @@ class ProductSearch:
     problem : RecordLeakage
         The same question about all priors.
     adversary : callable
-        (record, laws) -> the witness.
+        (record, distributions) -> the witness.
     rng : numpy.random.Generator
     """
 
@@ -252,7 +252,7 @@ def _search(
         inputs, values, lines = contexts
         table = np.moveaxis(mechanism.query.table(), record, 0).reshape(shape[record], -1)
         for place in np.argsort(-values)[:3]:
-            # A context that shows this line, with the record's best law.
+            # A context that shows this line, with the record's best distribution.
             where = int(np.flatnonzero((table.T == np.array(lines[place])).all(axis=1))[0])
             others = [n for j, n in enumerate(shape) if j != record]
             at: list[Any] = list(np.unravel_index(where, others)) if others else []

@@ -298,7 +298,7 @@ class RecordLeakage(Problem):
             candidate, records, lumped = candidate.weights, candidate.records, True
         group = self.records if records is None else mechanism.space.group(records)
         if group is not None and (len(group) != self.size or self.records not in (None, group)):
-            # Its leakage could lie above the bracket, which is of something else.
+            # Its leakage could be above the bounds, which are of something else.
             about = f"{self.size} of them" if self.records is None else f"{self.records}"
             raise ValidationError(f"records: found {group}; the problem is about {about}")
         if lumped and group is None:

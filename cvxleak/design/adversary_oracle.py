@@ -32,8 +32,8 @@ from cvxleak.proofs.design import attacked_groups, forces_constants, leakage_of_
 __all__ = ["AdversaryOracle", "Audit", "Audited", "Cut"]
 
 STARTS = 3
-"""Random starts of the local search, whose best end becomes a cut: three such searches, each with
-three starts, took a quarter more time for the same brackets."""
+"""Random starts of the local search, whose best result becomes a cut: three such searches, each
+with three starts, took a quarter more time for the same bounds."""
 
 GAIN = 1e-9
 """Nats per cycle below which a local search ends."""
@@ -186,7 +186,7 @@ class Audit:
         return 0.0 if self._engine is None else self._engine.work
 
     def run(self, tol: float, work: float = math.inf, clock: Clock | None = None) -> Audited:
-        """Return the bracket within a relative `tol`, or as far as it comes with so much work."""
+        """Return both bounds within a relative `tol`, or as close as `work` allows."""
         oracle, channel = self._oracle, self._channel
         self.stopped = Stopped.TOLERANCE
         if oracle.priors is not None or oracle.size == 0:

@@ -5,12 +5,13 @@ fast; it never claims more than that confirms.
 
 Every quantity is a sum of terms, each a product of data and at most two logarithms. Let N be the
 number of inputs, outputs, distributions and sources together, and u the unit roundoff. A sum of at
-most N non-negative products of data (an output's probability, the sum of a law) has a relative
-error below (N + 4) u, so its logarithm is off by at most (N + 4) u + 4 u (1 + |log|), and a term,
-with the sums that it is divided by, by at most (3 N + 24) u |coefficient| (1 + |logs|). Adding at
-most N terms twice (over y or the distributions, then over x) costs 2 N u times their size, and the
-sizes themselves are right within 1%. So 8 (N + 16) u times the sum of |coefficient| (1 + |logs|)
-bounds all errors; what is below 2^-900 is left out, which costs less than the last term.
+most N non-negative products of data (an output's probability, the sum of a distribution) has a
+relative error below (N + 4) u, so its logarithm is off by at most (N + 4) u + 4 u (1 + |log|), and
+a term, with the sums that it is divided by, by at most (3 N + 24) u |coefficient| (1 + |logs|).
+Adding at most N terms twice (over y or the distributions, then over x) costs 2 N u times their
+size, and the sizes themselves are right within 1%. So 8 (N + 16) u times the sum of |coefficient|
+(1 + |logs|) bounds all errors; what is below 2^-900 is left out, which costs less than the last
+term.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ set are enough, and then at the linear program's own minimizers (Kelley 1960), w
 are. No solver is trusted: a poor point gives a weaker bound.
 
 Constraints of other kinds (matrices, power cones, complex numbers) have no half-spaces here, and
-what they would add to the lower bound is left out: the bracket is valid, and it is wider. So have
+what they would add to the lower bound is left out: the bounds are valid, but further apart. So have
 atoms whose gradient CVXPY does not know, and those whose gradient is none: each half-space is
 compared with the constraint itself at points around, where a convex function is never below its
 tangent.

@@ -11,8 +11,8 @@ Neto, Networks 2007). Local searches find them in a hundredth of the time of an 
 time for one, `cvxleak.design.audits` says. Where an audit takes long there may be another
 channel, as good, whose audit does not: `cvxleak.design.search` looks for it.
 
-"alternate" keeps the newest adversary only (LEAKAGE Algorithms 6 and 9): the bracket is as valid,
-but it need not close, and the adversaries may come back in a cycle.
+"alternate" keeps the newest adversary only (LEAKAGE Algorithms 6 and 9): the bounds are as valid,
+but the gap need not close, and the adversaries may come back in a cycle.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Run:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bracket."""
+        """The lower and the upper bound."""
         return self.lower.value, self.audits.value
 
     @property

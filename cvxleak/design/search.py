@@ -80,7 +80,7 @@ class DesignSearch:
         return 0.0
 
     def run(self, gap: Gap, clock: Clock) -> Run:
-        """Return the run with the sharpest bracket; the first is made now."""
+        """Return the run with the smallest gap; the first is made now."""
         if not self._runs:
             self._runs.append(self._made(self._options, gap, clock))
         return min(self._runs, key=lambda run: run.ends[1] - run.ends[0])
@@ -198,13 +198,13 @@ class WithoutFloor(Run):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bracket: local searches miss nothing."""
+        """The lower and the upper bound, as if local searches missed nothing."""
         return self.lower.value, self.promise
 
     def find(self, ends: tuple[float, float], work: float) -> bool:
         """Look until `candidate` is good enough, or is not going to be; false if not yet so far.
 
-        `ends` is the bracket of the design for the floor that was asked for, `work` what the search
+        `ends` are the bounds of the design for the floor that was asked for, `work` what the search
         may take.
         """
         self._least, self._most = ends

@@ -215,9 +215,10 @@ class PMLMechanism(Problem):
         return min(self.epsilon, pml_limit(self.prior) + math.log(2))
 
     def _repaired(self, matrix: Array, p: Array) -> Array:
-        """Return rows that are laws and leak less than epsilon.
+        """Return rows that are distributions and leak less than epsilon.
 
-        Mixed with the channel that ignores its input, the law of the output stays what it is.
+        Mixed with the channel that ignores its input, the distribution of the output stays what it
+        is.
         """
         # Outputs that are nothing but rounding may leak anything.
         rows = np.where(matrix.max(axis=0) > NOISE, np.maximum(matrix, 0.0), 0.0)

@@ -250,7 +250,7 @@ def _attempt(
     rough = least_distortion_rows(distortion)
 
     def channels() -> Iterator[Array]:
-        # A little of one law for all inputs, so that no zero is beside a positive entry.
+        # A little of one distribution for all inputs, so that no zero is beside a positive entry.
         flat = np.full(rough.shape, 1 / rough.shape[1])
         for step in STEPS[1:]:
             yield (1 - step) * above.channel + step * flat

@@ -143,7 +143,7 @@ def _is_uniform(mixture: Mixture, sources: SourceSet) -> bool:
     uniform = fmpq_mat(size, 1, [fmpq(1, size)] * size)
     try:
         weights = (columns.transpose() * columns).solve(columns.transpose() * uniform)
-    except ZeroDivisionError:  # laws that depend on each other
+    except ZeroDivisionError:  # distributions that depend on each other
         return False
     return columns * weights == uniform and all(w >= 0 for w in weights.entries())
 
@@ -208,7 +208,7 @@ def _foldings(sources: SourceSet, cap: int, tol: float) -> tuple[Order, ...] | N
 
 
 def _orders(law: Array) -> Iterator[Order]:
-    """Yield the orders of falling probability of one law, ties in every way."""
+    """Yield the orders of falling probability of one distribution, ties in every way."""
     law = np.array(law)
     groups = [np.flatnonzero(law == value).tolist() for value in sorted(set(law.tolist()))[::-1]]
 
@@ -224,7 +224,7 @@ def _orders(law: Array) -> Iterator[Order]:
 
 
 def _part_orders(part: Part, tol: float) -> Iterator[Order]:
-    """Yield the orders that some law of a convex part has: a tree of linear programs."""
+    """Yield the orders that some distribution of a convex part has: a tree of linear programs."""
     laws, equations, totals, rows, sides = _lifted(part)
     size = part.points.shape[1]
 
@@ -257,9 +257,10 @@ def _part_orders(part: Part, tol: float) -> Iterator[Order]:
 
 
 def _lifted(part: Part) -> tuple[Any, Any, Array, Any, Array]:
-    """Return p = L z, E z = e, G z <= g, z >= 0 for the laws p of a convex part.
+    """Return p = L z, E z = e, G z <= g, z >= 0 for the distributions p of a convex part.
 
-    z has a weight for each point, and for each polytope a weight w and w times a law of it.
+    z has a weight for each point, and for each polytope a weight w and w times a distribution of
+    it.
     """
     size, count = part.points.shape[1], len(part.points)
     laws = [sparse.csr_array(part.points.T)]

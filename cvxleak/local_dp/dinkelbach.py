@@ -65,7 +65,7 @@ def least_ratio_for_budget(
     *,
     start: Optimum,
 ) -> Bracket:
-    """Return a bracket of the least e^epsilon whose logarithm is `tol` wide, if time allows.
+    """Return bounds on the least e^epsilon, whose logarithms differ by `tol`, if time allows.
 
     `start` is the optimum at the ratio 1, a constant output, which does not meet the budget.
     """

@@ -158,7 +158,7 @@ def _output_beyond(
 
 
 def dearest_law(sources: SourceSet, costs: Array) -> Mixture:
-    """Return the law of the set that has the largest cost, as a mixture."""
+    """Return the distribution of the set that has the largest cost, as a mixture."""
     most, best = -math.inf, None
     if len(sources.points):
         place = int(np.argmax(sources.points @ costs))

@@ -146,7 +146,7 @@ def channel_of_distortions(distortions: Array) -> Array:
 
 
 def potentials_for_budget(law: Array, room: Array, budget: float) -> Array:
-    """Return the potentials v, sum v = budget, that prove most with a given law.
+    """Return the potentials v, sum v = budget, that prove most with a given distribution.
 
     Under 0 <= v <= p the column y has cost 1 - p_y - budget + v_y above the potentials and v_y
     below, so e^epsilon >= 1 + min_y (1 - budget - p_y) / v_y: best is
@@ -172,7 +172,7 @@ def potentials_for_budget(law: Array, room: Array, budget: float) -> Array:
 
 
 def potentials_for_ratio(law: Array, ratio: float) -> Array:
-    """Return the potentials of largest sum that a given law allows for a given e^epsilon.
+    """Return the potentials of largest sum that a given distribution allows for a given e^epsilon.
 
     v_y = min(p_y, (1 - s - p_y) / (ratio - 1)) with s = sum v: the fixed point of a falling map.
     """

@@ -28,7 +28,7 @@ SMALLEST = 1e-9
 
 @dataclass(frozen=True)
 class Program:
-    """The problem, the rows of the budget, and rows and output law of each part."""
+    """The problem, the rows of the budget, and rows and output distribution of each part."""
 
     problem: cp.Problem
     useful: list[Any]
@@ -44,9 +44,9 @@ class Saddle:
     ----------
     channel : ndarray, shape (k, m)
     outputs : ndarray, shape (parts, m)
-        The parts' output laws.
+        The parts' output distributions.
     laws : list of Mixture
-        The worst law of each part.
+        The worst distribution of each part.
     weights : ndarray
         Of the parts, of sum 1.
     mixture : Mixture
@@ -121,7 +121,7 @@ def saddle_point(
 
 
 def _multipliers(part: Part, rows: list[Any]) -> tuple[float, Mixture]:
-    """Return the total weight of a part's rows, and the law that their multipliers mix."""
+    """Return the total weight of a part's rows, and the distribution that their multipliers mix."""
     duals = [np.atleast_1d(np.asarray(row.dual_value, dtype=float)) for row in rows]
     weights = np.maximum(duals.pop(0), 0.0) if len(part.points) else np.zeros(0)
     heads, laws = [], []

@@ -42,7 +42,7 @@ class InformationSearch:
     costs : Costs
     budget : float
     law : ndarray
-        A law of the outputs: what to try if there is nothing better.
+        A distribution of the outputs: what to try if there is nothing better.
     """
 
     def __init__(self, sources: SourceSet, costs: Costs, budget: float, law: Array) -> None:
@@ -95,7 +95,8 @@ class InformationSearch:
         hulls = [_vertices(part, law) for part, law in parts]
         mixed = [w * _shares(law) for w, law in zip(saddle.weights, saddle.laws, strict=True)]
         costed = saddle.mixture.law[:, None] * saddle.price * self._costs.matrix
-        # From the solver's output laws: they are all but optimal, and the tangent may be anywhere.
+        # From the solver's output distributions: they are all but optimal, and the tangent may be
+        # anywhere.
         _, tangent, _ = least_lagrangian(
             hulls, mixed, costed, start=saddle.outputs, max_iterations=iterations
         )
@@ -207,7 +208,7 @@ def _shares(law: Mixture) -> Array:
 
 
 def _outputs(law: Any, channel: Array) -> Array:
-    """Return output laws: those given, or those of the parts' worst laws."""
+    """Return output distributions: those given, or those of the parts' worst distributions."""
     return law if isinstance(law, np.ndarray) else np.array([one.law @ channel for one in law])
 
 

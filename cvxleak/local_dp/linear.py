@@ -30,7 +30,7 @@ __all__ = ["Mixture", "Solution", "SourceProgram", "supports"]
 
 @dataclass(frozen=True)
 class Mixture:
-    """A law in the hull of a source set, and how it is mixed.
+    """A distribution in the hull of a source set, and how it is mixed.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Mixture:
     weights : ndarray
         One for each point of the set.
     members : tuple
-        For each polytope a weight and an exact law of it (None where the weight is 0).
+        For each polytope a weight and an exact distribution of it (None where the weight is 0).
     """
 
     law: Array

@@ -54,7 +54,7 @@ class Attempt:
     proofs : iterable of dict
         As certificates store them; the best one counts.
     mixture : Mixture or None
-        The law that decides.
+        The distribution that decides.
     price : float
         Derivative of epsilon in the budget.
     programs : int
@@ -87,7 +87,7 @@ class Best:
     gap : Gap
         When the ends are near enough to each other.
     clock : Clock
-        When it is late, no more is tried than is needed for a bracket.
+        When it is late, no more is tried than is needed for both bounds.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ def flat_channels(law: Array, rows: int) -> Iterator[Array]:
 
 
 def support_mixture(sources: SourceSet) -> Mixture:
-    """Return a mixture of positive weight on every law and polytope of a set."""
+    """Return a mixture of positive weight on every distribution and polytope of a set."""
     bodies = sources.polytopes
     members = tuple((1.0, body.member(body.center)) for body in bodies)
     law = sources.points.sum(axis=0)

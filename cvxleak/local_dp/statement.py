@@ -160,7 +160,7 @@ class BudgetProblem(SourceProblem):
 
     @abstractmethod
     def _away(self, law: Prior) -> dict[str, float]:
-        """Return how far a law is from the sources."""
+        """Return how far a distribution is from the sources."""
 
     def _least_budget(self) -> fmpq:
         """Return the least budget that some channel meets.
@@ -234,7 +234,7 @@ def read_sources(sources: Sources) -> SourceSet:
 def least_budget(sources: SourceSet, costs: Costs) -> fmpq:
     """Return the least budget that some channel meets.
 
-    Exactly for laws; for polytopes up to the rounding of a linear program's multipliers.
+    Exactly for distributions; for polytopes up to the rounding of a linear program's multipliers.
     """
     exact = [rational(smallest(row)) for row in costs.matrix.tolist()]
     _, parts = read_parts(sources.parts_to_list())

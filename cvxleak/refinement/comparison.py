@@ -310,7 +310,7 @@ def _answer(rows: Table, wanted: Table) -> tuple[Table, list[Fraction], Table]:
     """Return the processing, and the prior and gain, of the linear program's two sides.
 
     Minimize t with (C R)_xz + s_xz - e_xz = D_xz, sum_z s_xz + h_x = t, sum_z R_yz = 1. With
-    multipliers a_xz and -p_x of the first two, 0 <= a_xz <= p_x and p is a law: g(z, x) is
+    multipliers a_xz and -p_x of the first two, 0 <= a_xz <= p_x and p is a distribution: g(z, x) is
     a_xz / p_x.
     """
     inputs, before, after = len(rows), len(rows[0]), len(wanted[0])

@@ -43,7 +43,7 @@ def on_one_input(
 
 
 def exact_rows(channel: Channel) -> Table:
-    """Return the rows as the laws that they are."""
+    """Return the rows as the distributions that they are."""
     return [list(exact_law(row)) for row in channel.matrix]
 
 
@@ -81,7 +81,7 @@ def dot(one: Row, other: Row) -> Fraction:
 
 
 def vulnerability(law: Row, rows: Table, gain: Table) -> Fraction:
-    """Return the g-vulnerability of a law once the output of a channel is seen."""
+    """Return the g-vulnerability of a distribution once the output of a channel is seen."""
     weighted = [[p * g for p, g in zip(law, action, strict=True)] for action in gain]
     columns = list(zip(*rows, strict=True))
     return sum((max(dot(action, column) for action in weighted) for column in columns), Fraction(0))

@@ -171,7 +171,8 @@ def columns_seen(
     pairs: list[tuple[Any, int]] = list(zip(outputs, secrets, strict=True))
     finite = [(float(y), x) for y, x in pairs if _is_number(y) and math.isfinite(y)]
     edges: list[float] = []
-    # Values of which most come once are those of a law with a density, however few they are.
+    # Values of which most come once are those of a distribution with a density, however few they
+    # are.
     values = len({y for y, _ in finite})
     few = min(VALUES, max(2, len(finite) // 2)) if bins is None else most
     if values > few:

@@ -10,7 +10,7 @@ __all__ = ["largest_rows"]
 
 
 def largest_rows(lower: Array, upper: Array, nu: Array) -> Array:
-    """Return the laws q between `lower` and `upper` for which <q, nu> is largest.
+    """Return the distributions q between `lower` and `upper` for which <q, nu> is largest.
 
     Parameters
     ----------

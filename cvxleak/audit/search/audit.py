@@ -104,7 +104,7 @@ class Statement(Protocol):
         time_limit: float | None,
         spent: float = 0.0,
     ) -> Bound:
-        """Go on with a search, and return the proved bracket."""
+        """Go on with a search, and return the proved bounds."""
         ...
 
 
@@ -165,7 +165,7 @@ class Audit:
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
         """Work until the gap is closed or something ends it."""
-        # Who asked for the first bracket is told of that search alone.
+        # The caller that asked for the first bounds is told about that search alone.
         self._reported = self._reported or stop.clock
         report = self._report if self._reported is stop.clock else _no_report
         return self._search(gap, stop, report, math.inf) or Stopped.TOLERANCE
@@ -190,7 +190,7 @@ class Audit:
         return arb(fmpz(math.prod(sizes)))
 
     def reached(self, gap: Gap, time_limit: float | None) -> Bound:
-        """Go on for so many seconds, and return the proved bracket."""
+        """Go on for so many seconds, and return the proved bounds."""
         return self.problem.go_on(lambda: self, gap.tol, time_limit, self.seconds)
 
     def search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:

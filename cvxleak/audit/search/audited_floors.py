@@ -88,7 +88,7 @@ class _Group:
 
 
 class AuditedFloors:
-    """Brackets at all floors, from one local search and one tree for each class of records.
+    """Bounds at all floors, from one local search and one tree for each class of records.
 
     `bounds` is valid whatever was done before.
     """
@@ -283,7 +283,7 @@ class AuditedFloors:
         self._lower[place], self._multipliers[place] = value, multiplier
 
     def bounds(self, closed_only: bool) -> list[Bound]:
-        """Return a proved bracket for each floor.
+        """Return proved bounds for each floor.
 
         With `closed_only` the trees count only where they got as far as the tolerance asks for,
         which saves a long proof of what will be improved on anyway.

@@ -31,7 +31,8 @@ class Choices:
     Attributes
     ----------
     inputs : array, shape (choices, k)
-        A law on the values for each choice; max_a D(row_a || output law) bounds its capacity.
+        A distribution on the values for each choice; max_a D(row_a || output distribution) bounds
+        its capacity.
     upper : float
         The largest of these bounds.
     witnesses : array, shape (m, N)
@@ -91,7 +92,7 @@ def bound_choices(
 
 
 def _divergences(rows: Array, inputs: Array) -> Array:
-    """Return D(row_a || output law) for each choice and value."""
+    """Return D(row_a || output distribution) for each choice and value."""
     output = np.einsum("ca,cay->cy", inputs, rows)
     return rel_entr(rows, output[:, None, :]).sum(axis=2)
 
@@ -103,7 +104,7 @@ def _inputs(rows: Array, pi: Array, iterations: int, stop: Callable[[], bool]) -
             break
         divergences = _divergences(rows, pi)
         pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
-        # A law without zeros keeps every output of its rows, so the bound stays finite.
+        # A distribution without zeros keeps every output of its rows, so the bound stays finite.
         pi = np.maximum(pi / pi.sum(axis=1, keepdims=True), 1e-15)
         pi /= pi.sum(axis=1, keepdims=True)
     return pi

@@ -112,7 +112,7 @@ class LawBoxes(BoxTree):
             laws[left] = touching
             better = found < bounds[left]
             bounds[left[better]], eta[left[better]] = found[better], curved[better]
-            # What chords prove takes the law of their own.
+            # What chords prove takes the distribution of their own.
             worse = left[~better]
             laws[worse] = self._maximizers(ends[worse], slopes[worse])
         splits = self._branch(ends, means, laws)

@@ -219,7 +219,7 @@ class SharingSearch:
         log_shares, self._log_values = lumped.log_shares
         self._surplus = entropy_surplus(lumped, entropy_floor)
         self._values: list[ValueTree[Any]] = []
-        # The least bound by a tangent so far, and the law that it touches at.
+        # The least bound by a tangent so far, and the distribution that it touches at.
         self._tangents: list[tuple[float, Array]] = []
         # Whether all trees are of boxes, whose nodes take little time.
         self.by_boxes, self.by_blocks = True, trees is not None

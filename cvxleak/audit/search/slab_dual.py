@@ -441,7 +441,7 @@ class SlabDual:
 
 
 def _negentropy(joint: Array) -> float:
-    """Return sum s log s less that of the total: -mass H(law)."""
+    """Return sum s log s less that of the total: -mass H(distribution)."""
     return float(xlogy(joint, joint).sum() - xlogy(joint.sum(), joint.sum()))
 
 

@@ -61,7 +61,7 @@ def audit_in_turns(
 ) -> list[Bound]:
     """Run some audits that have nothing to do with each other, within one time limit.
 
-    After Ctrl-C their brackets say so, and nothing is raised.
+    After Ctrl-C their bounds say so, and nothing is raised.
     """
     stop = Stop(clock, lambda: sum(audit.proof_seconds() for audit in audits))
     with Interrupts() as interrupts:

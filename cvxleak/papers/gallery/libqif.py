@@ -199,7 +199,7 @@ ITEMS = [
         "libqif-shannon",
         "entropies and capacities, in bits",
         shannon,
-        note="The capacities are proved brackets; libqif has a tolerance.",
+        note="The capacities are lower and upper bounds, both proved; libqif has a tolerance.",
     ),
     Item("libqif-capacities", "the most that any prior or gain makes of an output", capacities),
     Item(
