@@ -201,8 +201,8 @@ class IterateReport(Value):
         reference = abs(bound.lower if check.maximize else bound.upper) or self.scale
         if least <= self._rounding:
             return (
-                f"as good as any point known, at most {_share(most, reference)} short: the bracket "
-                "does not tell; a smaller `tol` may"
+                f"as good as any point known, at most {_share(most, reference)} short: the bounds "
+                "cannot decide it; a smaller `tol` may"
             )
         return (
             f"stopped {_share(least, reference)} short: {self._why}; a better point is in `better`"
@@ -212,7 +212,7 @@ class IterateReport(Value):
     def _why(self) -> str:
         least = self.last.shortfall[0]
         if len(self.values) == 1:
-            return "one point does not tell why"
+            return "a single point does not show why"
         if abs(self.values[-1] - self.values[-2]) > STANDING * least:
             return "it was still moving"
         if self.convex:

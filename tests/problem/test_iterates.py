@@ -197,7 +197,7 @@ def test_labels_are_heeded():
 def test_one_point_is_a_history_of_one():
     report = verify_iterates(Capacity(Q), [0.5, 0.25, 0.25])
     assert len(report.checks) == 1
-    assert "one point does not tell why" in report.verdict
+    assert "a single point does not show why" in report.verdict
 
 
 def test_a_callback_keeps_copies_and_the_last_point():
