@@ -116,7 +116,7 @@ class SolveInterrupted(KeyboardInterrupt):
 
     Attributes
     ----------
-    bound : Bound, LeakageCurve, DesignCurve, Calibration or None
+    bound : Bound, LeakageCurve, DesignCurve, Calibration, TablePrivacy, TradeOffEnds, ... or None
         The result that the solve would have returned if its time limit had been reached at this
         moment; its bounds are proved as always. None if there is no result yet. For methods that
         prove nothing before they finish (capacity, designs for a known prior, local DP, PML,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import in_order, instance, one_of, real_number
 from cvxleak.model import Prior
@@ -65,8 +66,10 @@ def table_report(
         What is known of the distributions of the cells of independent people: the arguments of
         `cvxleak.tables.table_leakage` by name. Nothing if left out.
     unit : {"nats", "bits"}
-    tol, time_limit : float, optional
+    tol : float, optional
         For the searches at `entropy_floors`, as for `audit_report`.
+    time_limit : float or None
+        Seconds for these searches and for what is said of differential privacy, together.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -107,30 +110,30 @@ def table_report(
     given = in_order(epsilons, "epsilons")
     levels = sorted({real_number(level, "epsilons", 0.0, open_high=True) for level in given})
     values = None if published is None else asked.as_published(published)
-    searches = []
+    floors: list[float] = []
     if len(in_order(entropy_floors, "entropy_floors")):
-        mechanism = asked.mechanism
-        floors = check_floors(mechanism, entropy_floors, unit)
-        targets = check_targets(mechanism, None, [1])
-        searches = [(Searches(mechanism, unit, tol, time_limit, progress), targets, floors)]
+        floors = check_floors(asked.mechanism, entropy_floors, unit)
+    clock = Clock(time_limit)
     # Of linked noise all tables are within reach only if they are few.
     known = asked.linked and asked.table.counts is not None
     privacy = solved(
         progress,
         names.TABLE_DELTA,
-        lambda **_: table_privacy(asked, this_table=known, progress=progress.update),
+        functools.partial(table_privacy, asked, this_table=known, progress=progress.update),
         unit=names.PROBABILITY,
+        time_limit=clock.share(2),
     )
     known_laws = {} if independent is None else dict(instance(independent, Mapping, "independent"))
     for name in known_laws:
         one_of(name, ("laws", "least_probability"), "independent")
     told = table_leakage(asked, **known_laws)
     found = [
-        *_private(privacy, levels, unit, progress),
+        *_private(privacy, levels, unit, progress, clock, len(floors)),
         *_to_independent(told, known_laws, unit, progress),
     ]
-    for search, targets, floors in searches:
-        found += search.run(targets, floors)
+    if floors:
+        search = Searches(asked.mechanism, unit, tol, clock.limit, progress)
+        found += search.run(check_targets(asked.mechanism, None, [1]), floors)
     facts: dict[str, Any] = {
         "people": asked.table.people,
         "variables": list(asked.table.names),
@@ -176,11 +179,30 @@ def table_report(
 
 
 def _private(
-    privacy: TablePrivacy, levels: Sequence[float], unit: str, progress: Progress
+    privacy: TablePrivacy,
+    levels: Sequence[float],
+    unit: str,
+    progress: Progress,
+    clock: Clock,
+    others: int,
 ) -> Iterator[Quantity]:
-    """Yield how well the whole table tells in which of two cells one person is."""
-    profile = functools.partial(privacy.profile, progress=progress.update)
-    test = solved(progress, names.ADVANTAGE, profile, unit=names.PROBABILITY, epsilon=0.0)
+    """Yield how well the whole table tells in which of two cells one person is.
+
+    `others` is how many further searches the time is for.
+    """
+    waiting = iter(range(others + len(levels) + 2, others, -1))
+
+    def profile(what: str, epsilon: float) -> Bound:
+        return solved(
+            progress,
+            what,
+            functools.partial(privacy.profile, progress=progress.update),
+            unit=names.PROBABILITY,
+            epsilon=epsilon,
+            time_limit=clock.share(next(waiting)),
+        )
+
+    test = profile(names.ADVANTAGE, 0.0)
     meaning = (
         "The most by which moving one person to another cell changes the probability of any "
         "set of published results (total variation)"
@@ -188,13 +210,15 @@ def _private(
     meaning += _between(privacy, test.witness)
     yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
     for level in levels:
-        bound = solved(progress, names.TABLE_DELTA, profile, unit=names.PROBABILITY, epsilon=level)
+        bound = profile(names.TABLE_DELTA, level)
         meaning = say.moved(level, bound.upper) + _between(privacy, bound.witness)
         shown = level / unit_scale(unit)
         yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
     if progress.interrupted:
         return
-    rho = solved(progress, names.TABLE_ZCDP, lambda **_: privacy.zcdp)
+    solve = functools.partial(privacy.zcdp, progress=progress.update)
+    share = clock.share(next(waiting))
+    rho = solved(progress, names.TABLE_ZCDP, solve, time_limit=share)
     meaning = "The rho of zero-concentrated differential privacy of the whole table."
     if rho.lower == math.inf:
         meaning = (

@@ -101,8 +101,11 @@ def calibrate_table(
     clock = Clock(time_limit)
 
     def audited(release: TableRelease) -> Bound:
-        privacy = table_privacy(release, this_table=given)
-        return privacy.profile(level, time_limit=clock.limit) if zcdp is None else privacy.zcdp
+        privacy = table_privacy(release, this_table=given, time_limit=clock.share(2))
+        limit = clock.limit
+        if zcdp is not None:
+            return privacy.zcdp(time_limit=limit)
+        return privacy.profile(level, time_limit=limit)
 
     return least_noise(
         family, TableRelease, audited, between, target, resolution, clock, what, progress

@@ -26,8 +26,10 @@ import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.audit import check_claim
+from cvxleak.core.clock import Clock, Progress
 from cvxleak.exact import balls
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
+from cvxleak.problem import Stopped
 from cvxleak.tables.cases import Case
 from cvxleak.tables.losses import Book, Change, Losses, Noise, Ratios
 
@@ -35,11 +37,16 @@ __all__ = ["zcdp_of"]
 
 
 def zcdp_of(
-    cases: Sequence[Case], book: Book, attained: Callable[[int], bool]
-) -> tuple[float, float, int | None]:
+    cases: Sequence[Case],
+    book: Book,
+    attained: Callable[[int], bool],
+    clock: Clock,
+    progress: Progress | None,
+) -> tuple[float, float, int | None, Stopped | None]:
     """Return ends of the largest rho of cases, and the case that attains the lower one.
 
-    `attained` says whether there is a table for a case.
+    And why the search ended, if it did before all cases were seen. `attained` says whether there is
+    a table for a case.
     """
     known: dict[Change, float] = {}
 
@@ -49,19 +56,36 @@ def zcdp_of(
                 known[change] = _of_number(change, book)
         return math.fsum(known[change] for change in changes) * (1 + 1e-15)
 
-    above = {place: summed(case.changes) for place, case in enumerate(cases)}
-    lower, upper, best = 0.0, 0.0, None
-    for place in sorted(above, key=lambda place: -above[place]):
-        if above[place] <= lower:
-            break
-        low, high = _of_case(cases[place].changes, book, above[place])
-        least = cases[place].below
-        if least is not None:
-            low = _of_case(least, book, summed(least))[0]
-        upper = max(upper, min(high, above[place]))
-        if low > lower and attained(place):
-            lower, best = low, place
-    return lower, max(lower, upper), best
+    above = dict.fromkeys(range(len(cases)), math.inf)
+    lower, upper, best, stopped, rest = 0.0, 0.0, None, None, math.inf
+    try:
+        for place, case in enumerate(cases):
+            if clock.late:
+                break
+            if progress is not None:
+                progress(lower, rest, place)
+            above[place] = summed(case.changes)
+        for done, place in enumerate(sorted(above, key=lambda place: -above[place])):
+            rest = above[place]
+            if rest <= lower:
+                break
+            if done and clock.late:
+                stopped = Stopped.TIME_LIMIT
+                break
+            if progress is not None:
+                progress(lower, max(upper, rest), len(cases) + done)
+            low, high = _of_case(cases[place].changes, book, rest)
+            least = cases[place].below
+            if least is not None:
+                low = _of_case(least, book, summed(least))[0]
+            upper = max(upper, min(high, rest))
+            if low > lower and attained(place):
+                lower, best = low, place
+        else:
+            rest = 0.0
+    except KeyboardInterrupt:
+        stopped = Stopped.INTERRUPTED
+    return lower, max(lower, upper, rest), best, stopped
 
 
 def _of_number(change: Change, book: Book) -> float:

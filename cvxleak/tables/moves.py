@@ -6,7 +6,7 @@ Moves of all pairs of cells and tables come down to few cases: what changes in t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from cvxleak.core.clock import Progress
+from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.errors import ValidationError
 from cvxleak.tables.alike import unlike_pairs
 from cvxleak.tables.cases import (
@@ -51,12 +51,29 @@ LIKELY = 1, 2, 8
 
 
 class Moves:
-    """The moves of a person between cells of a release's table."""
+    """The moves of a person between cells of a release's table, given its counts or any.
 
-    def __init__(self, release: TableRelease, move: tuple[int, int] | None, book: Book) -> None:
+    Attributes
+    ----------
+    cases : list of Case
+        What changes, in those that were gone through.
+    complete : bool
+        Whether these are all of them.
+    """
+
+    def __init__(
+        self, release: TableRelease, move: tuple[int, int] | None, this_table: bool, book: Book
+    ) -> None:
         self.release, self.table, self.book = release, release.table, book
-        self.move = move
-        self.progress: Progress | None = None
+        self.move, self.this_table = move, this_table
+        self.cases: list[Case] = []
+        self.complete = False
+        self._seen: set[Hashable] = set()
+        self._codes = Codes()
+        self._steps: Iterator[int] | None = None
+        self._joint: dict[Any, Any] = {}
+        self._pairs: dict[Any, tuple[Ratios, Ratios]] = {}
+        self._entered: dict[Any, Change] = {}
         self.laws = [law for _, law in release.noise]
         places = {id(law): place for place, law in enumerate(self.laws)}
         self.places_of_laws = [places[id(law)] for law in self.laws]
@@ -75,14 +92,37 @@ class Moves:
                 "name one"
             )
 
-    def _told(self, moves: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yield moves, and tell of their number once for each cell that they start from."""
-        last = None
-        for done, (source, target) in enumerate(moves):
-            if self.progress is not None and source != last:
-                self.progress(0.0, 1.0, done)
-            last = source
-            yield source, target
+    def collect(self, clock: Clock, progress: Progress | None) -> None:
+        """Go through further moves, until none is left or the time is up.
+
+        Raises
+        ------
+        ValidationError
+            Nobody makes this move, or there is too much to go through.
+        """
+        if self.complete or (self._steps is not None and clock.late):
+            return
+        # After Ctrl-C they begin anew; what was computed is kept.
+        steps = self._steps or (self._of_this_table() if self.this_table else self._of_all_tables())
+        self._steps = None
+        for done in steps:
+            if progress is not None:
+                progress(0.0, 1.0, done)
+            if clock.late:
+                self._steps = steps
+                return
+        self.complete = True
+
+    def _add(self, case: Case, key: Hashable) -> None:
+        """Take in a case; it is there before its key, in case of Ctrl-C between the two."""
+        if key not in self._seen:
+            self.cases.append(case)
+            self._seen.add(key)
+
+    def _add_both(self, case: Case) -> None:
+        """Take in a case in both orders."""
+        for one in both_orders(case):
+            self._add(one, self._codes.of(one.changes))
 
     def changed(self, source: int, target: int) -> tuple[list[int], list[int]]:
         """Return the numbers that fall and those that rise."""
@@ -91,52 +131,49 @@ class Moves:
             sorted(self.within[target] - self.within[source]),
         )
 
-    def of_this_table(self) -> list[Case]:
-        """Return the cases of the table's true counts: who is in a cell may move.
+    def _of_this_table(self) -> Iterator[int]:
+        """Add the cases of the table's true counts: who is in a cell may move.
 
-        Each in both orders of the two tables.
+        Each in both orders of the two tables. What comes is the number of moves so far.
         """
-        counts, true = self.table.in_cells.tolist(), self.release.true
+        counts = self.table.in_cells.tolist()
         inside = [*counts, self.table.people - sum(counts)][: len(self.within)]
-        known = [
-            {
-                by: Change(law, representative(law, value, by), by)
-                for by in (-1, 1)
-                if value + by >= 0
-            }
-            for law, value in zip(self.laws, true, strict=True)
-        ]
-        cases: dict[Any, Case] = {}
         moves = [self.move] if self.move else [*permutations(range(len(self.within)), 2)]
         if self.move and not inside[self.move[0]]:
             raise ValidationError(
                 f"move: nobody is in {self.table.alphabet[self.move[0]]!r}, so nobody moves"
             )
         moves = [(source, target) for source, target in moves if inside[source]]
-        if self.release.linked:
-            return self._keyed(moves, [counts])
-        codes = Codes()
-        for source, target in self._told(moves):
+        return self._keyed(moves, [counts]) if self.release.linked else self._known(moves, counts)
+
+    def _known(self, moves: Sequence[tuple[int, int]], counts: Sequence[int]) -> Iterator[int]:
+        """Add the cases of moves in a table of independent numbers."""
+        known = [
+            {
+                by: Change(law, representative(law, value, by), by)
+                for by in (-1, 1)
+                if value + by >= 0
+            }
+            for law, value in zip(self.laws, self.release.true, strict=True)
+        ]
+        last = None
+        for done, (source, target) in enumerate(moves):
+            if source != last:
+                yield done
+            last = source
             down, up = self.changed(source, target)
             changes = [known[j][-1] for j in down] + [known[j][1] for j in up]
-            key = codes.of(changes)
-            if key not in cases:
+            if self._codes.of(changes) not in self._seen:
                 witness = self._moved(source, target, counts)
-                cases[key] = Case(tuple(changes), lambda w=witness: w)
-        return list(both_orders(cases.values()))
+                self._add_both(Case(tuple(changes), lambda w=witness: w))
 
     def _keyed(
         self, moves: Sequence[tuple[int, int]], tables: Sequence[Sequence[int]]
-    ) -> list[Case]:
-        """Return the cases of moves in tables of which keys link numbers, in both orders."""
+    ) -> Iterator[int]:
+        """Add the cases of moves in tables of which keys link numbers, in both orders."""
         numbers = [*self.release.keyed.values()]
-        laws: dict[Any, Any] = {}
-        pairs: dict[Any, tuple[Ratios, Ratios]] = {}
-        entered: dict[Any, Change] = {}
-        cases: dict[Any, Case] = {}
         for done, (counts, (source, target)) in enumerate(product(tables, moves)):
-            if self.progress is not None:
-                self.progress(0.0, 1.0, done)
+            yield done
             if source == self.outside:
                 empty = sum(counts) == self.table.people
             else:
@@ -148,22 +185,22 @@ class Moves:
             after[target] += 1
             cells = tuple(None if cell == self.outside else cell for cell in (source, target))
             move = KeyedMove(numbers, (cells[0], cells[1]), (counts, after[: len(counts)]))
-            exact = move.exact(laws, len(tables))
+            exact = move.exact(self._joint, len(tables))
             key = (*counts, source, target) if exact else move.key
-            if key not in pairs:
-                pairs[key] = exact or move.revealed()
+            if key not in self._pairs:
+                self._pairs[key] = exact or move.revealed()
             alone = self._alone(counts, source, target)
             least = [*alone, *(Change(one.noise, value, by) for one, value, by in move.chosen())]
-            for order, ratios in enumerate(pairs[key]):
+            for order, ratios in enumerate(self._pairs[key]):
                 same = frozenset(ratios.masses.items()), ratios.alone
-                if same not in entered:
-                    entered[same] = self.book.enter(numbers[0].noise, len(entered), ratios)
-                above = entered[same], *(one.back if order else one for one in alone)
+                if same not in self._entered:
+                    place = len(self._entered)
+                    self._entered[same] = self.book.enter(numbers[0].noise, place, ratios)
+                above = self._entered[same], *(one.back if order else one for one in alone)
                 kept = None if exact else tuple(one.back if order else one for one in least)
-                if (above, kept) not in cases:
+                if (above, kept) not in self._seen:
                     witness = self._moved(source, target, counts)
-                    cases[above, kept] = Case(above, lambda w=witness: w, kept)
-        return list(cases.values())
+                    self._add(Case(above, lambda w=witness: w, kept), (above, kept))
 
     def _alone(self, counts: Sequence[int], source: int, target: int) -> list[Change]:
         """Return what changes in the numbers that keys do not link."""
@@ -229,22 +266,24 @@ class Moves:
         labels = self.table.alphabet
         return TableMove(labels[source], labels[target], tuple(map(int, counts)))
 
-    def of_all_tables(self) -> list[Case]:
-        """Return the cases of tables of n people; those that no table has may be among them."""
+    def _of_all_tables(self) -> Iterator[int]:
+        """Add the cases of tables of n people; those that no table has may be among them."""
         if self.release.linked:
             moves = [self.move] if self.move else permutations(range(len(self.within)), 2)
             return self._keyed([*moves], self._all_counts())
         moves = [self.move] if self.move else unlike_pairs(self.within, self.kinds)
-        shapes: dict[Any, _Shape] = {}
-        for source, target in self._told(moves):
+        return self._shaped(moves)
+
+    def _shaped(self, moves: Iterable[tuple[int, int]]) -> Iterator[int]:
+        """Add the cases of moves whose numbers are independent, in all tables."""
+        shapes = set[Any]()
+        for done, (source, target) in enumerate(moves):
+            yield done
             shape = _Shape(self, source, target)
-            shapes.setdefault(shape.key, shape)
-        cases: dict[Any, Case] = {}
-        codes = Codes()
-        for shape in shapes.values():
-            for case in shape.cases():
-                cases.setdefault(codes.of(case.changes), case)
-        return list(both_orders(cases.values()))
+            if shape.key not in shapes:
+                shapes.add(shape.key)
+                for case in shape.cases():
+                    self._add_both(case)
 
 
 class _Shape:

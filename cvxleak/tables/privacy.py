@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -57,6 +57,10 @@ CURVE = 128
 """Most levels, besides those at which the profile of one move bends."""
 
 
+Point = tuple[float, float, int | None]
+"""Ends of the largest H_c at a level, and the case that attains the lower one."""
+
+
 class TradeOffEnds(NamedTuple):
     """Lower and upper bounds of a trade-off curve, both proved.
 
@@ -96,7 +100,7 @@ class TablePrivacy(Value):
     >>> privacy = table_privacy(TableRelease(table, Gaussian(sigma=10)))
     >>> print(privacy.profile(0.5))
     delta: 0.00237... to 0.00237... probability (CERTIFIED)
-    >>> print(privacy.zcdp)
+    >>> print(privacy.zcdp())
     rho: 0.03 to 0.03 nats (CERTIFIED)
     """
 
@@ -110,11 +114,11 @@ class TablePrivacy(Value):
 
     @cached_property
     def _moves(self) -> Moves:
-        return Moves(self.release, self.move, self._book)
+        return Moves(self.release, self.move, self.this_table, self._book)
 
-    @cached_property
+    @property
     def _cases(self) -> list[Case]:
-        return self._moves.of_this_table() if self.this_table else self._moves.of_all_tables()
+        return self._moves.cases
 
     @cached_property
     def _losses(self) -> dict[int, Losses | GridLosses | Between]:
@@ -151,7 +155,7 @@ class TablePrivacy(Value):
     def _largest(
         self,
         epsilon: float,
-        clock: Clock | None = None,
+        clock: Clock,
         progress: Progress | None = None,
         slack: float = 0.0,
     ) -> tuple[float, float, int | None, Stopped | None]:
@@ -162,24 +166,26 @@ class TablePrivacy(Value):
         """
         upper, rest = 0.0, 1.0  # what is still to be seen is below `rest`
         found: tuple[float, int | None] = max(0.0, -math.expm1(epsilon)), None
-        stopped, above = None, [1.0, 1.0]
+        stopped, unseen = None, True  # whether there are moves or cases of which nothing is known
         try:
-            self._moves.progress = progress
-            cases = range(len(self._cases))
-            if len(cases) > 2:
-                above = []
-                for place in cases:
-                    above.append(self._above(place, epsilon))
-                    if progress is not None:
-                        progress(found[0], rest, place + 1)
-            order = sorted(cases, key=lambda place: -above[place])
+            self._moves.collect(Clock(clock.share(2)), progress)  # half, for there is more to do
+            above = [1.0] * len(self._cases)
+            for place in range(len(above)) if len(above) > 2 else ():
+                if place and clock.late:
+                    del above[place:]
+                    break
+                above[place] = self._above(place, epsilon)
+                if progress is not None:
+                    progress(found[0], rest, place + 1)
+            unseen = len(above) < len(self._cases) or not self._moves.complete
+            order = sorted(range(len(above)), key=lambda place: -above[place])
             for done, place in enumerate(order):
                 rest = above[place]
                 if rest <= found[0] + slack:
                     break
                 if progress is not None:
-                    progress(found[0], max(upper, rest), len(cases) + done)
-                if done and clock is not None and clock.late:
+                    progress(found[0], 1.0 if unseen else max(upper, rest), len(above) + done)
+                if done and clock.late:
                     stopped = Stopped.TIME_LIMIT
                     break
                 low, high = self._of(place).delta(epsilon)
@@ -188,9 +194,11 @@ class TablePrivacy(Value):
                     found = low, place
             else:
                 rest = 0.0
+            if unseen:
+                stopped = Stopped.TIME_LIMIT
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
-        return found[0], max(found[0], upper, rest), found[1], stopped
+        return found[0], max(found[0], upper, 1.0 if unseen else rest), found[1], stopped
 
     def profile(
         self,
@@ -208,9 +216,9 @@ class TablePrivacy(Value):
         epsilon : float
             In nats, from 0 to 1e4.
         time_limit : float or None
-            Seconds after which no further move is examined. Both bounds are valid in that case,
-            too, and after Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bound
-            reached.
+            Seconds after which no further move is examined, of those that `table_privacy` left
+            open either. Both bounds are valid in that case, too, and after Ctrl-C, which raises
+            `cvxleak.core.SolveInterrupted` with the bound reached.
         progress : callable, optional
             Called as progress(lower, upper, moves so far): while the moves are sorted by what they
             change, while each kind is bounded on a coarse grid, and then the worst on a fine one.
@@ -229,13 +237,26 @@ class TablePrivacy(Value):
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
         clock = Clock(time_limit)
         lower, upper, place, stopped = self._largest(level, clock, progress)
-        stats = {"seconds": clock.seconds, "cases": len(self.__dict__.get("_cases", ()))}
+        return self._bound("delta", lower, upper, place, stopped, clock, "probability")
+
+    def _bound(
+        self,
+        name: str,
+        lower: float,
+        upper: float,
+        place: int | None,
+        stopped: Stopped | None,
+        clock: Clock,
+        unit: str,
+    ) -> Bound:
+        """Return the bounds reached; after Ctrl-C raise them."""
+        stats = {"seconds": clock.seconds, "cases": len(self._cases)}
         bound = Bound.proved(
-            "delta",
+            name,
             lower,
             upper,
             tol=TOLERANCE,
-            unit="probability",
+            unit=unit,
             witness=None if place is None else self._witness(place),
             stats=stats if stopped is None else {**stats, "stopped": stopped},
         )
@@ -243,7 +264,13 @@ class TablePrivacy(Value):
             raise SolveInterrupted(bound)
         return bound
 
-    def trade_off(self, false_alarms: ArrayLike) -> TradeOffEnds:
+    def trade_off(
+        self,
+        false_alarms: ArrayLike,
+        *,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+    ) -> TradeOffEnds:
         """Bound the trade-off curve: the least miss probability at given false-alarm probabilities.
 
         It is the largest convex curve f below T(P, R) and T(R, P) for all P and R in question: the
@@ -253,6 +280,9 @@ class TablePrivacy(Value):
         ----------
         false_alarms : array_like
             Probabilities a, of any shape.
+        time_limit, progress
+            As for `profile`: progress(lower, upper, levels so far) has the bounds of the curve
+            where they are furthest apart.
 
         Returns
         -------
@@ -263,6 +293,8 @@ class TablePrivacy(Value):
         ------
         ValidationError
             False alarms out of [0, 1].
+        SolveInterrupted
+            Ctrl-C; its ``bound`` has the bounds reached.
 
         Notes
         -----
@@ -276,46 +308,69 @@ class TablePrivacy(Value):
         if not ((rates >= 0) & (rates <= 1)).all():
             raise ValidationError("false_alarms: found one outside of [0, 1]")
         flat = rates.ravel()
+        clock, known = Clock(time_limit), dict[float, Point]()
         try:
-            lower, upper = self._narrowed(flat)
-        except KeyboardInterrupt as error:
-            raise SolveInterrupted from error
+            self._narrow(flat, known, clock, progress)
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+        lower, upper, _ = self._read(known or {0.0: (0.0, 1.0, None)}, flat)
         upper = np.clip(upper, lower, 1 - flat)
-        return TradeOffEnds(lower.reshape(rates.shape), upper.reshape(rates.shape))
+        ends = TradeOffEnds(lower.reshape(rates.shape), upper.reshape(rates.shape))
+        if interrupted:
+            raise SolveInterrupted(ends)
+        return ends
 
-    def _narrowed(self, rates: Array) -> tuple[Array, Array]:
-        """Return bounds of the curve, from as many levels as narrow them at these rates."""
-        levels = {0.0, 1.0}
-        if len(self._cases) <= 2:  # one move, in both orders: the levels at which its profile bends
+    def _narrow(
+        self, rates: Array, known: dict[float, Point], clock: Clock, progress: Progress | None
+    ) -> None:
+        """Add as many levels as narrow the bounds of the curve at these rates."""
+        new, ends = [0.0, 1.0], (0.0, 1.0)
+        self._moves.collect(Clock(clock.share(2)), progress)
+        if self._moves.complete and len(self._cases) <= 2:
+            # One move, in both orders: the levels at which its profile bends.
             knots = {abs(at) for place in range(len(self._cases)) for at in self._of(place).knots}
-            levels |= {at for at in knots if at <= FAR} if len(knots) <= MOST_KNOTS else set()
-        most = len(levels) + CURVE
-        while True:
-            logs = np.array(sorted({*levels, *(-level for level in levels)}))
-            # Two levels with the same e^level in floats would leave no room between them.
-            logs = logs[np.diff(logs, prepend=-math.inf) > ROUNDING]
-            lower, tops, found = self._read(logs, rates)
-            upper = tops.max(axis=0, initial=0.0)
-            wide = upper - np.maximum(lower, found) - np.maximum(TOLERANCE * upper, ENOUGH)
-            # The levels between which the curve may be highest, where it is furthest from known.
-            ends = np.array([-2 * logs[-1], *logs, 2 * logs[-1]])
-            between = np.abs(ends[:-1] + ends[1:])[tops.argmax(axis=0)] / 2
-            between = np.where(tops.argmax(axis=0) % len(logs) == 0, 2 * logs[-1], between)
-            open_ = np.argsort(-wide)[: np.count_nonzero(wide > 0)]
-            more = dict.fromkeys(min(level, FAR) for level in between[open_].tolist())
-            new = [level for level in more if level not in levels][: most - len(levels)]
-            if not new:
-                break
-            levels.update(new)
-        return lower, upper
+            new += sorted(at for at in knots if at <= FAR) if len(knots) <= MOST_KNOTS else []
+        most = len(new) + CURVE
+        while new:
+            for level in new:
+                if known and clock.late:
+                    return
+                if progress is not None:
+                    progress(*ends, len(known))
+                known[level] = self._curve(level, clock)
+            lower, upper, between = self._read(known, rates)
+            wide = upper - lower
+            ends = (float(lower[wide.argmax()]), float(upper[wide.argmax()])) if len(wide) else ends
+            new = [level for level in between if level not in known][: most - len(known)]
 
-    def _read(self, logs: Array, rates: Array) -> tuple[Array, Array, Array]:
+    def _read(
+        self, known: Mapping[float, Point], rates: Array
+    ) -> tuple[Array, Array, Iterable[float]]:
+        """Return bounds of the curve from its levels, and further levels that would narrow them.
+
+        These are where the curve may be highest, those first where it is furthest from known.
+        """
+        logs = np.array(sorted({*known, *(-level for level in known)}))
+        # Two levels with the same e^level in floats would leave no room between them.
+        logs = logs[np.diff(logs, prepend=-math.inf) > ROUNDING]
+        lower, tops, found = self._lines([known[abs(log)] for log in logs.tolist()], logs, rates)
+        upper = np.minimum(tops.max(axis=0, initial=0.0), 1 - rates)
+        wide = upper - np.maximum(lower, found) - np.maximum(TOLERANCE * upper, ENOUGH)
+        ends = np.array([-2 * logs[-1], *logs, 2 * logs[-1]])
+        between = np.abs(ends[:-1] + ends[1:])[tops.argmax(axis=0)] / 2
+        between = np.where(tops.argmax(axis=0) % len(logs) == 0, 2 * logs[-1], between)
+        open_ = np.argsort(-wide)[: np.count_nonzero(wide > 0)]
+        return lower, upper, dict.fromkeys(min(level, FAR) for level in between[open_].tolist())
+
+    def _lines(
+        self, known: Sequence[Point], logs: Array, rates: Array
+    ) -> tuple[Array, Array, Array]:
         """Return lower bounds of the curve, upper bounds between levels, and those at the levels.
 
         f(a) is the largest 1 - H_c - c a over c >= 0, which is concave in c: between two levels it
         is below the lines through the two before and the two after.
         """
-        known = [self._curve(abs(log)) for log in logs.tolist()]
         c = np.exp(logs)
         low, high = np.array([(low, high) for low, high, _ in known]).T
         # H_{1/c} of the two laws is 1 - (1 - H_c) / c of them exchanged.
@@ -342,41 +397,53 @@ class TablePrivacy(Value):
         return np.clip(least.max(axis=0) - ROUNDING, 0.0, 1.0), tops, most.max(axis=0)
 
     @cached_property
-    def _known(self) -> dict[float, tuple[float, float, int | None]]:
+    def _known(self) -> dict[float, Point]:
         return {}
 
-    def _curve(self, level: float) -> tuple[float, float, int | None]:
+    def _curve(self, level: float, clock: Clock) -> Point:
         """Return ends of the largest H_c at a level, computed once."""
-        if level not in self._known:
-            self._known[level] = self._all(level)
-        return self._known[level]
-
-    def _all(self, epsilon: float) -> tuple[float, float, int | None]:
-        """Return what `_largest` does, once all cases are seen."""
-        lower, upper, place, stopped = self._largest(epsilon, slack=ENOUGH)
-        if stopped is not None:
-            raise SolveInterrupted
+        if level in self._known:
+            return self._known[level]
+        lower, upper, place, stopped = self._largest(level, clock, slack=ENOUGH)
+        if stopped is Stopped.INTERRUPTED:
+            raise KeyboardInterrupt
+        if stopped is None:
+            self._known[level] = lower, upper, place
         return lower, upper, place
 
-    @cached_property
-    def zcdp(self) -> Bound:
-        """The least rho for which the table is rho-zCDP; infinite if P or R excludes an output.
+    def zcdp(self, *, time_limit: float | None = None, progress: Progress | None = None) -> Bound:
+        """Bound the least rho for which the table is rho-zCDP; infinite if P or R excludes a value.
 
-        The largest D_alpha(P || R) / alpha over orders alpha > 1, in nats.
+        It is the largest D_alpha(P || R) / alpha over orders alpha > 1.
+
+        Parameters
+        ----------
+        time_limit, progress
+            As for `profile`.
+
+        Returns
+        -------
+        Bound
+            In nats, with a witness as that of `profile`.
+
+        Raises
+        ------
+        SolveInterrupted
+            Ctrl-C; its ``bound`` is what was reached.
         """
-        clock = Clock()
+        clock, lower, upper, place = Clock(time_limit), 0.0, math.inf, None
+        stopped: Stopped | None = None
         try:
-            lower, upper, place = zcdp_of(self._cases, self._book, self._has)
-        except KeyboardInterrupt as error:
-            raise SolveInterrupted(Bound.proved("rho", 0.0, math.inf, tol=TOLERANCE)) from error
-        return Bound.proved(
-            "rho",
-            lower,
-            upper,
-            tol=TOLERANCE,
-            witness=None if place is None else self._witness(place),
-            stats={"seconds": clock.seconds, "cases": len(self._cases)},
-        )
+            self._moves.collect(Clock(clock.share(2)), progress)
+        except KeyboardInterrupt:
+            stopped = Stopped.INTERRUPTED
+        else:
+            lower, upper, place, stopped = zcdp_of(
+                self._cases, self._book, self._has, clock, progress
+            )
+        if not self._moves.complete:
+            upper, stopped = math.inf, stopped or Stopped.TIME_LIMIT
+        return self._bound("rho", lower, upper, place, stopped, clock, "nats")
 
     def _has(self, place: int) -> bool:
         return self._witness(place) is not None
@@ -393,6 +460,7 @@ def table_privacy(
     move: tuple[Any, Any] | None = None,
     *,
     this_table: bool = False,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> TablePrivacy:
     """Bound how well a whole table distinguishes two cells of one person: differential privacy.
@@ -418,6 +486,10 @@ def table_privacy(
         If true, the true counts are those of the release's table, and the person who moves is in
         one of its cells. If false, the maximum is over all tables of n people, which is
         differential privacy.
+    time_limit : float or None
+        Where keys link numbers: seconds after which no further move is examined here. `profile` and
+        the other methods go on with those that are left; as long as there are any, the upper bounds
+        are the trivial ones.
     progress : callable, optional
         Where keys link numbers, called as progress(0.0, 1.0, moves so far) while their joint
         distributions are computed.
@@ -433,6 +505,8 @@ def table_privacy(
     ValidationError
         Too many numbers or tables linked by keys, or too many pairs of cells, to enumerate; cells
         that do not exist or are equal; with `this_table`, nobody in the first cell.
+    SolveInterrupted
+        Ctrl-C; its ``bound`` is the TablePrivacy with the moves examined so far.
 
     Notes
     -----
@@ -456,10 +530,13 @@ def table_privacy(
     exact = instance(this_table, bool, "this_table")
     if exact:
         _ = given.table.in_cells  # or it says that there are none
+    clock = Clock(time_limit)
     found = TablePrivacy(given, _places(given, move), exact)
     if given.linked or (exact and move is not None):
-        found._moves.progress = progress
-        _ = found._cases  # or it says that nobody can make this move, or that keys link too much
+        try:  # or it says that nobody can make this move, or that keys link too much
+            found._moves.collect(clock, progress)
+        except KeyboardInterrupt as error:
+            raise SolveInterrupted(found) from error
     return found
 
 

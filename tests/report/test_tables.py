@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from cvxleak.cli.app import app
 from cvxleak.core import ValidationError
 from cvxleak.model import Gaussian
+from cvxleak.problem import Stopped
 from cvxleak.report import Progress, html_page, table_report
 from cvxleak.tables import (
     PerturbationTable,
@@ -221,6 +222,22 @@ def test_keys_that_link_numbers_are_about_the_counts_of_the_table(tmp_path):
     assert "given the true counts of this table" in advantage.meaning
     assert report.named("pointwise maximal leakage")
 
+    class Pressed(Progress):
+        reports_interrupts = True
+
+        def update(self, lower, upper, nodes):
+            if nodes == 1 and not self.interrupted:  # while moves are examined
+                raise KeyboardInterrupt
+
+    pressed, late = table_report(release, progress=Pressed()), table_report(release, time_limit=0)
+    assert (pressed.interrupted, late.interrupted) == (True, False)
+    for found in pressed, late:
+        (reached,) = found.named("membership advantage")
+        assert reached.lower < advantage.lower <= reached.upper == 1
+        assert len(found.named("table DP delta")) == 4
+        assert reached.stopped is Stopped.TIME_LIMIT  # after Ctrl-C the rest has none
+    assert pressed.named("table DP delta")[0].upper == 1
+
 
 def test_independent_people_are_in_the_report(folder):
     for known in {}, {"least_probability": 0.1}, {"laws": [[0.4, 0.2, 0.2, 0.2]]}:
@@ -278,6 +295,7 @@ def test_progress_is_told_in_its_unit():
     assert progress.told == {
         ("membership advantage", "probability"),
         ("table DP delta", "probability"),
+        ("table zCDP rho", "nats"),
     }
     assert progress.unit == "nats"
 

@@ -201,7 +201,7 @@ def test_privacy_of_other_tables_is_between_its_bounds(tmp_path, table, monkeypa
             worst[epsilon] = max(worst[epsilon], truth)
             bound = privacy.profile(epsilon)
             assert 0 < bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
-        assert privacy.zcdp.lower <= privacy.zcdp.upper
+        assert privacy.zcdp().lower <= privacy.zcdp().upper
         outcomes = [*{*law, *after}]
         p, r = ([float(one.get(y, 0)) for y in outcomes] for one in (law, after))
         rates = np.linspace(0, 1, 11)

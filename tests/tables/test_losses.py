@@ -184,7 +184,7 @@ def test_real_outputs_are_between_two_ends(noise, gap):
 def test_zcdp_of_exact_laws_is_that_of_the_joint_law():
     table = Table({"x": ["a", "b"]}, counts=[5, 4], margins=False)
     release = TableRelease(table, RandomRounding(3))  # 5 and 4 are rounded to the same multiples
-    bound = table_privacy(release, ("a", "b"), this_table=True).zcdp
+    bound = table_privacy(release, ("a", "b"), this_table=True).zcdp()
     truth = check_claim(*laws(release, [5, 4], [4, 5]), zcdp=0).bound
     assert bound.lower <= truth.upper + 1e-9
     assert truth.lower - 1e-9 <= bound.upper
@@ -192,13 +192,13 @@ def test_zcdp_of_exact_laws_is_that_of_the_joint_law():
 
 
 def test_zcdp_of_noise_that_is_added():
-    e, rho = 0.5, table_privacy(TableRelease(PAIR, DiscreteLaplace(2))).zcdp
+    e, rho = 0.5, table_privacy(TableRelease(PAIR, DiscreteLaplace(2))).zcdp()
     assert rho.lower <= 2 * e * math.tanh(e / 2) <= rho.upper
     for alpha in (1.01, 2, 5, 50):
         renyi = math.log(math.cosh((alpha - 0.5) * e) / math.cosh(e / 2)) / (alpha - 1)
         assert 2 * renyi / alpha <= rho.upper
     for noise in (Laplace(2), DiscreteGaussian(2), Rounded(Gaussian(2), 1)):
-        rho = table_privacy(TableRelease(PAIR, noise)).zcdp
+        rho = table_privacy(TableRelease(PAIR, noise)).zcdp()
         rows = noise.masses((0, 1), np.concatenate([[-np.inf], np.arange(-20, 22) - 0.5, [np.inf]]))
         for alpha in (1.01, 2, 5):
             renyi = math.log((rows[0] ** alpha * rows[1] ** (1 - alpha)).sum()) / (alpha - 1)
@@ -211,7 +211,7 @@ def test_cells_that_are_not_published_tell_nothing():
     noise = {("a",): RandomRounding(3), ("b",): None, ("c",): None}
     privacy = table_privacy(TableRelease(table, noise), ("b", "c"), this_table=True)
     assert privacy.profile(0).upper == 0
-    assert privacy.zcdp.upper == 0
+    assert privacy.zcdp().upper == 0
     ends = privacy.trade_off([0.25])
     assert ends.lower == pytest.approx([0.75])
     assert ends.upper == pytest.approx([0.75])

@@ -1,5 +1,6 @@
 """What a whole table tells of one person's cell, against the laws of everything published."""
 
+import functools
 import itertools
 import math
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_moves_that_are_left_out_are_like_one_that_is_kept():
         names = [name for name, _ in TableRelease(table, RandomRounding(3)).noise]
         drawn = np.minimum(rng.geometric(0.8, len(names)), 4) - 1
         noise = dict(zip(names, (noises[place] for place in drawn), strict=True))
-        moves = Moves(TableRelease(table, noise), None, Book())
+        moves = Moves(TableRelease(table, noise), None, False, Book())
         pairs = [*itertools.combinations(range(len(moves.within)), 2)]
         kept = [*unlike_pairs(moves.within, moves.kinds)]
         some_left_out += len(kept) < len(pairs)
@@ -137,8 +138,8 @@ def test_gaussian_numbers_add_up():
         assert bound.lower <= delta + 1e-12
         assert bound.upper >= delta - 1e-12
         assert bound.upper - bound.lower < 1e-6
-    assert privacy.zcdp.lower <= mu**2 / 2 <= privacy.zcdp.upper + 1e-12
-    assert privacy.zcdp.upper == pytest.approx(mu**2 / 2)
+    assert privacy.zcdp().lower <= mu**2 / 2 <= privacy.zcdp().upper + 1e-12
+    assert privacy.zcdp().upper == pytest.approx(mu**2 / 2)
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(2), Laplace(2), Rounded(Gaussian(2), 1)])
@@ -176,7 +177,7 @@ def test_trade_off_curves_are_those_of_the_worst_test():
 
 def test_a_rounded_table_has_no_zcdp_and_keys_are_not_independent():
     table = Table({"x": ["a", "b"]}, people=5)
-    assert table_privacy(TableRelease(table, RandomRounding(3))).zcdp.upper == math.inf
+    assert table_privacy(TableRelease(table, RandomRounding(3))).zcdp().upper == math.inf
     release = TableRelease(table, RandomRounding(3))
     for move, match in [
         ([("a",)], "two cells are needed"),
@@ -281,6 +282,68 @@ def test_ctrl_c_leaves_bounds_that_hold(monkeypatch, after):
     assert privacy.profile(0.2).upper == truth.upper
 
 
+def linked(folder):
+    path = folder / "keys.csv"
+    rows = [f"{c},{k},{v}" for c in (1, 2, 3) for k, v in enumerate((-1, 0, 0, 1))]
+    path.write_text("\n".join(["pcv,ckey,pvalue", *rows]))
+    table = Table({"x": range(3)}, counts=[2, 1, 3])
+    return TableRelease(table, PerturbationTable(path, cycle=1))
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("moves", [0, 2, 4])
+def test_moves_that_are_left_count_as_if_they_told_all(tmp_path, monkeypatch, keyed, moves):
+    release = linked(tmp_path)
+    if not keyed:
+        release = TableRelease(release.table, RandomRounding(3, up=(0.2, 0.7)))
+    asked = functools.partial(table_privacy, release, this_table=True)
+    whole, rates = asked(), [0.0, 0.1, 0.5]
+    truth, curve, rho = whole.profile(0.2), whole.trade_off(rates), whole.zcdp()
+
+    def press(lower, upper, seen):
+        if seen >= moves:
+            raise KeyboardInterrupt
+
+    def interrupted(solve):
+        with pytest.raises(SolveInterrupted) as found:
+            solve()
+        return found.value.bound
+
+    if keyed:
+        privacy = interrupted(lambda: asked(progress=press))
+    else:
+        privacy = asked()
+        interrupted(lambda: privacy.profile(0.2, progress=press))
+    assert (privacy.profile(0.2, time_limit=0.0).lower > 0) == (moves > 0)
+    for late in (
+        privacy.profile(0.2, time_limit=0.0),
+        interrupted(lambda: privacy.profile(0.2, progress=press)),
+    ):
+        assert late.lower <= truth.lower <= truth.upper < late.upper == 1
+        assert (late.lower > 0) == (late.witness is not None)
+    assert late.stats["stopped"] is Stopped.INTERRUPTED
+    for ends in (
+        privacy.trade_off(rates, time_limit=0.0),
+        interrupted(lambda: privacy.trade_off(rates, progress=press)),
+    ):
+        assert not ends.lower.any()  # nothing is ruled out
+        assert (curve.upper <= ends.upper).all()
+        assert (ends.upper <= 1 - np.array(rates)).all()
+    for late in (privacy.zcdp(time_limit=0.0), interrupted(lambda: privacy.zcdp(progress=press))):
+        assert late.lower <= rho.lower <= rho.upper <= late.upper == math.inf
+    assert privacy.profile(0.2) == truth
+    assert privacy.profile(0.2).stats["cases"] == truth.stats["cases"]
+    assert (privacy.trade_off(rates).upper == curve.upper).all()
+    assert privacy.zcdp() == rho
+
+
+def test_the_time_limit_ends_before_a_move(tmp_path):
+    privacy = table_privacy(linked(tmp_path), this_table=True, time_limit=0.0)
+    late = privacy.profile(0.2, time_limit=0.0)
+    assert (late.lower, late.upper, late.stats["stopped"]) == (0, 1, Stopped.TIME_LIMIT)
+    assert privacy.profile(0.2) == table_privacy(linked(tmp_path), this_table=True).profile(0.2)
+
+
 def test_ctrl_c_leaves_the_calibration_reached():
     table, tried = Table({"x": ["a", "b"]}, people=50), []
 
@@ -294,6 +357,24 @@ def test_ctrl_c_leaves_the_calibration_reached():
         calibrate_table(noisy, (1, 100), epsilon=1.0, delta=1e-6)
     assert found.value.bound.bound.upper <= 1e-6
     assert found.value.bound.parameter in tried
+
+
+def test_progress_holds_the_trade_off_curve():
+    told, table = [], Table({"x": range(3)}, counts=[4, 1, 3])
+    privacy = table_privacy(TableRelease(table, RandomRounding(3, up=(0.2, 0.7))))
+    ends = privacy.trade_off([0.3], progress=lambda *now: told.append(now))
+    brackets = [(lower, upper) for lower, upper, _ in told if (lower, upper) != (0, 1)]
+    assert brackets
+    assert all(low <= ends.lower[0] + 1e-12 for low, _ in brackets)
+    assert all(ends.upper[0] <= high + 1e-12 for _, high in brackets)
+
+    def press(lower, upper, seen):
+        if (lower, upper) == brackets[0]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(SolveInterrupted) as found:
+        privacy.trade_off([0.3], progress=press)
+    assert (found.value.bound.lower[0], found.value.bound.upper[0]) == brackets[0]
 
 
 def test_progress_holds_the_profile():
