@@ -72,6 +72,8 @@ def _line(error: dict[str, Any]) -> str:
     elif kind == "extra_forbidden":
         known = [key for model in models for key in model.model_fields]
         message = f"unknown key; {_choice(path[-1], known)}"
+        if path == ["table", "noise"]:
+            message = "unknown key; the noise of each number is the section [mechanism]"
     elif kind == "union_tag_invalid":
         path = [*path, "kind"]
         tags = context["expected_tags"].replace("'", "").split(", ")

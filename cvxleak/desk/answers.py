@@ -99,7 +99,7 @@ class DeskReport:
     --------
     >>> from cvxleak.desk import DeskReport, Exposure
     >>> print(DeskReport("ex_ante", 1, 2, (Exposure((), 0.1, 0.2),)))
-    1 releases, 2 classes of histories (ex_ante)
+    1 release, 2 classes of histories (ex_ante)
     in expectation over all outputs, if no request depends on earlier outputs:
     all parties: at most 0.1 nats (budget 0.2)
     """
@@ -155,8 +155,10 @@ class DeskReport:
         return html_table(f"{self!r}, {self.claim}", head, rows)
 
     def __str__(self) -> str:
+        releases = f"{self.releases} release{'s' * (self.releases != 1)}"
+        classes = f"{self.histories} class{'es' * (self.histories != 1)} of histories"
         lines = [
-            f"{self.releases} releases, {self.histories} classes of histories ({self.mode})",
+            f"{releases}, {classes} ({self.mode})",
             f"{self.claim}:",
         ]
         for who in self.exposures:

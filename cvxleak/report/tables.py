@@ -110,6 +110,8 @@ def table_report(
     given = in_order(epsilons, "epsilons")
     levels = sorted({real_number(level, "epsilons", 0.0, open_high=True) for level in given})
     values = None if published is None else asked.as_published(published)
+    if values is not None:
+        asked.allowed(values)  # or it says at once which value is impossible
     floors: list[float] = []
     if len(in_order(entropy_floors, "entropy_floors")):
         floors = check_floors(asked.mechanism, entropy_floors, unit)
@@ -219,12 +221,13 @@ def _private(
     solve = functools.partial(privacy.zcdp, progress=progress.update)
     share = clock.share(next(waiting))
     rho = solved(progress, names.TABLE_ZCDP, solve, time_limit=share)
-    meaning = "The rho of zero-concentrated differential privacy of the whole table."
+    meaning = "The rho of zero-concentrated differential privacy of the whole table"
     if rho.lower == math.inf:
         meaning = (
             "Not zero-concentrated differentially private: some result can be published if a "
-            "person is in one cell, but not if they are in another."
+            "person is in one cell, but not if they are in another"
         )
+    meaning += _between(privacy, rho.witness) + "."
     yield Quantity.of_bound(names.TABLE_ZCDP, rho, unit, meaning)
 
 

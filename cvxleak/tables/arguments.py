@@ -138,7 +138,8 @@ def checked_counts(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64
         raise ValidationError(
             f"counts: found shape {array.shape}; the variables have {shape} categories"
         )
-    if array.dtype.kind not in "iuf":
+    listed = [] if hasattr(given, "dtype") else np.asarray(given, dtype=object).ravel().tolist()
+    if array.dtype.kind not in "iuf" or any(isinstance(one, bool) for one in listed):
         raise ValidationError(f"counts: expected whole numbers, found {short(given)}")
     wrong = ~((array >= 0) & (array < 1 << 53) & (array == np.floor(array)))
     if wrong.any():

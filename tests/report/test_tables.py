@@ -143,6 +143,14 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
             "--noise: found 'dice:3'",
         ),
         (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:x"], "whole number"),
+        (
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "geometric:2"],
+            "geometric noise is discrete_laplace",
+        ),
+        (
+            ["--microdata", "people.csv", "--by", ",", "--noise", "rounding:3"],
+            "--by: found ','; names of columns",
+        ),
         (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:0"], "--noise: found 0"),
         (
             ["--microdata", "people.csv", "--by", "size", "--noise", "rounding:3"],
@@ -205,6 +213,12 @@ def test_ctrl_c_at_the_moves_leaves_the_rest(monkeypatch):
     assert not report.named("table zCDP rho")
 
 
+def test_a_published_value_that_is_impossible_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr("cvxleak.tables.table_privacy", None)
+    with pytest.raises(ValidationError, match=r"published: found 7 for .* gives for no count"):
+        table_report(RELEASE, published=[7, *PUBLISHED[1:]])
+
+
 def test_a_level_is_a_number():
     with pytest.raises(ValidationError, match="epsilons"):
         table_report(RELEASE, epsilons=[-1])
@@ -219,7 +233,8 @@ def test_keys_that_link_numbers_are_about_the_counts_of_the_table(tmp_path):
     report = table_report(release, published=[2, 1, 3])
     (advantage,) = report.named("membership advantage")
     assert advantage.upper == table_privacy(release, this_table=True).profile(0).upper
-    assert "given the true counts of this table" in advantage.meaning
+    for quantity in (advantage, *report.named("table DP delta"), *report.named("table zCDP rho")):
+        assert "given the true counts of this table" in quantity.meaning
     assert report.named("pointwise maximal leakage")
 
     class Pressed(Progress):
@@ -305,6 +320,8 @@ def test_a_spec_says_where_noise_and_files_are_wrong(folder):
         ("[mechanism]", "[audit]", "needs [mechanism], the noise of each number of [table]"),
         ("counts.csv", "people.csv", "table.counts: the columns are ['sex', 'answer']"),
         ("published.csv", "people.csv", "table.published: the columns are ['sex', 'answer']"),
+        ("published.csv", "counts.csv", "table.published: the number"),
+        ("[mechanism]", "noise = 3\n[mechanism]", "table.noise: unknown key; the noise of each"),
     ):
         spec = SPEC.replace(old, new)
         if new == "[audit]":

@@ -144,6 +144,7 @@ def test_files_of_counts_that_do_not_fit(tmp_path, text, match):
         (lambda: Table({"x": ["a", "b"]}), "people: is missing"),
         (lambda: Table({"x": ["a", "b"]}, counts=[0, 0]), "counts: found nobody"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, -1]), "counts: found -1 at index"),
+        (lambda: Table({"x": ["a", "b"]}, counts=[True, 2]), "counts: expected whole numbers"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, 0.5]), "counts: found 0.5"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, np.nan]), "counts: found nan"),
         (lambda: Table({"x": ["a", "b"]}, counts=[[1, 2]]), r"counts: found shape \(1, 2\)"),

@@ -283,7 +283,12 @@ def _about_table(
         functools.partial(table_report, release, floors, **rest),
         lambda _: [repr(release)],
         tables=False,
-        places={"published": "--published", "cycle": f"{spec_file.path}: mechanism.cycle"},
+        places={
+            "published": f"{spec_file.path}: table.published"
+            if published is None
+            else "--published",
+            "cycle": f"{spec_file.path}: mechanism.cycle",
+        },
     )
 
 
@@ -334,7 +339,8 @@ def _audit_microdata(
     if kind not in NOISES or not parameter:
         raise ValidationError(
             f"--noise: found {noise!r}; one of {', '.join(NOISES)} is needed, a colon, and its "
-            "parameter, as in rounding:3"
+            "parameter, as in rounding:3; geometric noise is discrete_laplace with the scale "
+            "1/epsilon; a [mechanism] of a SPEC with [table] has all options"
         )
     named_kind, key, read = NOISES[kind]
     try:
@@ -345,8 +351,12 @@ def _audit_microdata(
     assert mechanism is not None
     with place("--noise"):
         law = mechanism.of_counts(Path)
+    names = [name.strip() for name in by.split(",")]
+    if not all(names):
+        raise ValidationError(
+            f"--by: found {by!r}; names of columns are needed, separated by commas, as in sex,age"
+        )
     with named({"data": "--microdata", "rows": "--by"}):
-        names = [name.strip() for name in by.split(",")]
         table = Table.from_microdata(path, names, missing=missing.value)
         release = TableRelease(table, law)
     with Display(options["unit"]) as progress, named({"published": "--published"}):
