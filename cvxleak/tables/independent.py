@@ -249,12 +249,29 @@ class TableLeakage(Value):
 
         `witness` attains the lower bound. It is a `TableAdversary`, or an `IndependentAdversary` if
         something is known about the distributions. Ctrl-C raises `cvxleak.core.SolveInterrupted`,
-        whose ``bound`` is from 0 to log k.
+        whose ``bound`` is from the number known to tell most, or 0, to log k.
         """
         try:
             return self._written_out() or self._over_others() or self._bracketed()
         except KeyboardInterrupt as error:
-            raise SolveInterrupted(_trivial(WHOLE, len(self.release.table.alphabet))) from error
+            raise SolveInterrupted(self._reached()) from error
+
+    def _reached(self) -> Bound:
+        """Return bounds of the whole table, from the numbers whose leakage is known already."""
+        trivial = _trivial(WHOLE, len(self.release.table.alphabet))
+        noises = [] if self._known else [noise for _, noise in self.release.noise]
+        known = [self._number(j) for j, one in enumerate(noises) if id(one) in self._bounds]
+        if not known:
+            return trivial
+        best = max(known, key=lambda bound: bound.lower)
+        return Bound.proved(
+            WHOLE,
+            best.lower,
+            trivial.upper,
+            tol=TOLERANCE,
+            witness=best.witness,
+            stats=trivial.stats,
+        )
 
     def _written_out(self) -> Bound | None:
         """Return the leakage of a small mechanism, if distributions are known or keys linked."""

@@ -319,3 +319,10 @@ def test_ctrl_c_leaves_bounds_that_hold(monkeypatch):
         assert bound.stats["stopped"] is Stopped.INTERRUPTED
         assert bound.lower <= true.lower <= true.upper <= bound.upper
         assert bound.upper == pytest.approx(math.log(values))
+    monkeypatch.undo()
+    told.number("a")
+    monkeypatch.setattr(independent_module, "largest", pressed)
+    with pytest.raises(SolveInterrupted) as whole:
+        _ = told.whole
+    assert whole.value.bound.lower == truths[0].lower > 0
+    assert whole.value.bound.witness == truths[0].witness
