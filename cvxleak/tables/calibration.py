@@ -65,10 +65,10 @@ def calibrate_table(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, not exactly one target, or a range whose first end meets the
-        target and whose second one does not.
+        Arguments of the wrong kind, not exactly one target, or a range in the wrong order: `quiet`
+        meets the target and `noisy` does not.
     SolveInterrupted
-        Ctrl-C; its ``bound`` is the Calibration reached, or None before both ends were audited.
+        Ctrl-C; its ``bound`` is the Calibration reached, or None before both were audited.
     InfeasibleError
         The target is not proved even with the most noise; the message gives the value reached.
 

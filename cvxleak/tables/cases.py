@@ -1,7 +1,7 @@
-"""What one person changes by moving between cells of a table, up to what does not matter.
+"""The changes that one person causes by moving between cells of a table, by classes of counts.
 
-A perturbation's law repeats itself for large counts, so that of all true values finitely many
-classes matter.
+The distribution of a perturbation repeats for large counts, so that there are finitely many classes
+of true values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TableMove(Value):
     Attributes
     ----------
     source, target : hashable
-        Where the person is, of `Table.alphabet`, and where else they may be.
+        The cell of the person and the other cell, both from `Table.alphabet`.
     counts : tuple of int
         The true counts of the cells, in the order of `Table.cells`, with the person in `source`.
 
@@ -43,16 +43,16 @@ class TableMove(Value):
 
 @dataclass(frozen=True)
 class Case:
-    """What changes in a move, whoever makes it; and a function that finds somebody, or nobody."""
+    """The changes in a move, and a function that finds a table in which it occurs, or None."""
 
     changes: tuple[Change, ...]
     witness: Callable[[], TableMove | None]
     below: tuple[Change, ...] | None = None
-    """What changes at least, if `changes` is no more than an upper bound."""
+    """Changes that give a lower bound, if `changes` only give an upper one."""
 
 
 def start_and_period(noise: Noise) -> tuple[int, int]:
-    """Return from which true value on the law of the noise repeats itself, and after how many."""
+    """Return the true value from which the noise repeats, and the period."""
     start, period = getattr(noise, "start", 0), getattr(noise, "period", 1)
     if isinstance(noise, Rounded):
         period = fraction(noise.base).numerator
@@ -60,14 +60,14 @@ def start_and_period(noise: Noise) -> tuple[int, int]:
 
 
 def representative(noise: Noise, count: int, by: int) -> int:
-    """Return the least value of which a change by `by` has the same losses as of `count`."""
+    """Return the least value at which a change by `by` has the same losses as at `count`."""
     start, period = start_and_period(noise)
     first = start - min(by, 0)
     return count if count < first + period else first + (count - first) % period
 
 
 def both_orders(case: Case) -> list[Case]:
-    """Return a case, and the same with the two laws exchanged if they are of true values."""
+    """Return a case, and the same with P and R exchanged if they belong to true values."""
     if any(one.value < 0 for one in case.changes):
         return [case]
     return [case, Case(tuple(map(_exchanged, case.changes)), case.witness)]
@@ -86,7 +86,7 @@ class Codes:
         self._by_place: dict[int, tuple[Change, int]] = {}
 
     def of(self, changes: Sequence[Change]) -> tuple[int, ...]:
-        """Return the same for the same changes in any order."""
+        """Return a code that is the same for the same changes in any order."""
         return tuple(sorted(self._one(change) for change in changes))
 
     def _one(self, change: Change) -> int:

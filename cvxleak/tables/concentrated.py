@@ -1,14 +1,15 @@
 """The rho of zero-concentrated differential privacy of a move: the largest D_alpha / alpha.
 
 D_alpha is additive over independent numbers. With Gaussian noise D_alpha / alpha is 1 / 2 sigma^2
-at every order, so that it adds to the largest over the other numbers' exact laws, which
-`cvxleak.audit.check_claim` bounds. For other additive noise each number has an upper bound:
+at every order. This is added to the largest value over the exact distributions of the other
+numbers, which `cvxleak.audit.check_claim` bounds. For other additive noise each number has an upper
+bound:
 
 - discrete Gaussian: 1 / 2 sigma^2 (Canonne, Kamath and Steinke, 2020), also the limit at order 1;
 - discrete Laplace, e = 1 / scale: the ratio is e^e or e^-e, as for randomized response, and
   D_alpha / alpha = log(cosh(e sqrt(u)) / cosh(e / 2)) / (u - 1/4), u = (alpha - 1/2)^2. In u,
-  log cosh(e sqrt(u)) has the derivative e tanh(e sqrt(u)) / 2 sqrt(u), which falls: it is concave,
-  and the quotient falls from its limit at order 1, which is e tanh(e / 2);
+  log cosh(e sqrt(u)) has the derivative e tanh(e sqrt(u)) / 2 sqrt(u), which is decreasing: it is
+  concave, and the quotient decreases from its limit at order 1, which is e tanh(e / 2);
 - Laplace, also rounded: log-ratios are within 1 / scale, so that the output is a function of that
   of randomized response (Kairouz, Oh and Viswanath, 2015), with the same bound;
 - rounded Gaussian: that of the Gaussian.
@@ -43,10 +44,10 @@ def zcdp_of(
     clock: Clock,
     progress: Progress | None,
 ) -> tuple[float, float, int | None, Stopped | None]:
-    """Return ends of the largest rho of cases, and the case that attains the lower one.
+    """Return bounds on the largest rho of cases, and the case that attains the lower one.
 
-    And why the search ended, if it did before all cases were seen. `attained` says whether there is
-    a table for a case.
+    And why the search ended, if it ended before all cases were examined. `attained` says whether
+    there is a table for a case.
     """
     known: dict[Change, float] = {}
 
@@ -109,7 +110,7 @@ def _closed(noise: Noise) -> arb:
 
 
 def _of_case(changes: Sequence[Change], book: Book, above: float) -> tuple[float, float]:
-    """Return ends of rho of independent numbers together."""
+    """Return bounds on rho of independent numbers together."""
     if math.isinf(above):
         certain = any(math.isinf(_of_number(change, book)) for change in changes)
         return (math.inf if certain else 0.0), math.inf
@@ -128,7 +129,7 @@ def _of_case(changes: Sequence[Change], book: Book, above: float) -> tuple[float
 
 
 def _relative_entropy(change: Change, book: Book) -> arb:
-    """Return a ball whose lower end is at most D(P || R)."""
+    """Return a ball whose lower endpoint is at most D(P || R)."""
     if isinstance(change.noise, Gaussian | DiscreteGaussian | DiscreteLaplace):
         return _closed(change.noise)
     cells = book.cells(change)
@@ -138,7 +139,7 @@ def _relative_entropy(change: Change, book: Book) -> arb:
 
 
 def _of_ratios(ratios: Ratios) -> tuple[float, float]:
-    """Return ends of the largest D_alpha / alpha of laws with these ratios."""
+    """Return bounds on the largest D_alpha / alpha of distributions with these ratios."""
     if ratios.alone:
         return math.inf, math.inf
     p = [Fraction(int(mass.p), int(mass.q)) for mass in ratios.masses.values()]

@@ -1,6 +1,6 @@
-"""Which published numbers one person changes by moving, and of which true values that may be.
+"""The published numbers that one person changes by moving, and the classes of their true values.
 
-Moves of all pairs of cells and tables come down to few cases: what changes in them.
+The moves between all pairs of cells in all tables reduce to few cases, which say what changes.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ MOST_MOVES = 1 << 20
 """Most ordered pairs of cells that are gone through."""
 
 TABLES = 1 << 16
-"""Most tables, up to what does not matter, that are gone through for one pair of cells."""
+"""Most classes of tables that are gone through for one pair of cells."""
 
 LINKED = 1 << 10
-"""Most tables that are gone through where keys link numbers."""
+"""Most tables that are gone through if keys link numbers."""
 
 CASES = 1 << 12
-"""Most cases of one pair of cells; beyond, one that is worse than all takes their place."""
+"""Most cases of one pair of cells; if there are more, one that dominates all is used."""
 
 CLASSES = 1 << 6
-"""Most classes of a number that are compared with each other: two such numbers have more cases."""
+"""Most classes of a number that are compared with each other; two such numbers have more cases."""
 
 LIKELY = 1, 2, 8
-"""Values of c of which classes with the largest H_c are tried beside the one worse than all."""
+"""Values of c at which the classes with the largest H_c are tried besides the dominating case."""
 
 
 class Moves:
-    """The moves of a person between cells of a release's table, given its counts or any.
+    """The moves of a person between cells of a release's table, with its true counts or any.
 
     Attributes
     ----------
     cases : list of Case
-        What changes, in those that were gone through.
+        The cases of the moves that have been examined.
     complete : bool
-        Whether these are all of them.
+        Whether these are all cases.
     """
 
     def __init__(
@@ -93,16 +93,16 @@ class Moves:
             )
 
     def collect(self, clock: Clock, progress: Progress | None) -> None:
-        """Go through further moves, until none is left or the time is up.
+        """Examine further moves, until none is left or the time is up.
 
         Raises
         ------
         ValidationError
-            Nobody makes this move, or there is too much to go through.
+            No person can make this move, or there is too much to examine.
         """
         if self.complete or (self._steps is not None and clock.late):
             return
-        # After Ctrl-C they begin anew; what was computed is kept.
+        # After Ctrl-C the moves start again; computed results are kept.
         steps = self._steps or (self._of_this_table() if self.this_table else self._of_all_tables())
         self._steps = None
         for done in steps:
@@ -114,13 +114,13 @@ class Moves:
         self.complete = True
 
     def _add(self, case: Case, key: Hashable) -> None:
-        """Take in a case; it is there before its key, in case of Ctrl-C between the two."""
+        """Add a case; it is added before its key, in case of Ctrl-C between the two."""
         if key not in self._seen:
             self.cases.append(case)
             self._seen.add(key)
 
     def _add_both(self, case: Case) -> None:
-        """Take in a case in both orders."""
+        """Add a case in both orders."""
         for one in both_orders(case):
             self._add(one, self._codes.of(one.changes))
 
@@ -132,9 +132,9 @@ class Moves:
         )
 
     def _of_this_table(self) -> Iterator[int]:
-        """Add the cases of the table's true counts: who is in a cell may move.
+        """Add the cases of the table's true counts: each person may move.
 
-        Each in both orders of the two tables. What comes is the number of moves so far.
+        Each is added in both orders of the two tables. Yields the number of moves so far.
         """
         counts = self.table.in_cells.tolist()
         inside = [*counts, self.table.people - sum(counts)][: len(self.within)]
@@ -170,7 +170,7 @@ class Moves:
     def _keyed(
         self, moves: Sequence[tuple[int, int]], tables: Sequence[Sequence[int]]
     ) -> Iterator[int]:
-        """Add the cases of moves in tables of which keys link numbers, in both orders."""
+        """Add the cases of moves in tables whose numbers are linked by keys, in both orders."""
         numbers = [*self.release.keyed.values()]
         for done, (counts, (source, target)) in enumerate(product(tables, moves)):
             yield done
@@ -203,7 +203,7 @@ class Moves:
                     self._add(Case(above, lambda w=witness: w, kept), (above, kept))
 
     def _alone(self, counts: Sequence[int], source: int, target: int) -> list[Change]:
-        """Return what changes in the numbers that keys do not link."""
+        """Return the changes of the numbers that keys do not link."""
         found = []
         for some, by in zip(self.changed(source, target), (-1, 1), strict=True):
             for j in (j for j in some if j not in self.release.keyed):
@@ -212,10 +212,10 @@ class Moves:
         return found
 
     def _all_counts(self) -> list[list[int]]:
-        """Return counts of which every class of tables has one, up to cells that are alike.
+        """Return counts for every class of tables, up to cells that are alike.
 
-        Lowering a cell by a period, where it is above start + period, changes no class, once the
-        people are put outside of the table or into another cell as large.
+        A count above start + period may be lowered by a period, which changes no class, with the
+        people put outside of the table or into another cell with as large a count.
         """
         people, size = self.table.people, len(self.table.cells)
         pairs = [start_and_period(law) for law in self.laws]
@@ -255,7 +255,7 @@ class Moves:
 
     @property
     def kinds(self) -> list[Any]:
-        """What each cell is: whether it is a cell of the table, and the noise of its numbers."""
+        """The kind of each value: whether it is a cell, and the noise of the numbers it is in."""
         laws = self.places_of_laws
         return [
             (cell == self.outside, *(laws[j] for j in sorted(own)))
@@ -267,7 +267,7 @@ class Moves:
         return TableMove(labels[source], labels[target], tuple(map(int, counts)))
 
     def _of_all_tables(self) -> Iterator[int]:
-        """Add the cases of tables of n people; those that no table has may be among them."""
+        """Add the cases of tables of n people; cases that no table has may be among them."""
         if self.release.linked:
             moves = [self.move] if self.move else permutations(range(len(self.within)), 2)
             return self._keyed([*moves], self._all_counts())
@@ -287,7 +287,7 @@ class Moves:
 
 
 class _Shape:
-    """A pair of cells, the numbers that change between them, and which other cells these sum."""
+    """A pair of cells, the numbers that change between them, and the other cells in these."""
 
     def __init__(self, moves: Moves, source: int, target: int) -> None:
         self.moves, self.source, self.target = moves, source, target
@@ -311,7 +311,7 @@ class _Shape:
 
     @property
     def key(self) -> Any:
-        """What shapes have in common that have the same cases."""
+        """A key that is equal for shapes with the same cases."""
         laws = self.moves.places_of_laws
         ends = self._outside(self.source), self._outside(self.target)
         down, up = (tuple(laws[j] for j in some) for some in (self.down, self.up))
@@ -319,7 +319,7 @@ class _Shape:
 
     @cached_property
     def _variables(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return which totals are summed to which number, and the least totals.
+        """Return the totals that each number is the sum of, and the least totals.
 
         The totals are those of the source, of each group of other cells, and of the target.
         """
@@ -335,7 +335,7 @@ class _Shape:
 
     @property
     def people(self) -> int:
-        """How many people there may be in cells before the move."""
+        """The largest number of people in cells before the move."""
         return self.moves.table.people - self._outside(self.source)
 
     def cases(self) -> Iterator[Case]:
@@ -357,10 +357,10 @@ class _Shape:
             yield Case(changes, lambda own=own: self._witness(own))
 
     def _all_totals(self) -> np.ndarray | None:
-        """Return totals of which every class of tables has one, or None if they are too many.
+        """Return totals for every class of tables, or None if they are too many.
 
-        Lowering a total by a period, where it is above start + period, changes no class, once the
-        people are put where they are not counted, or onto another total as large.
+        A total above start + period may be lowered by a period, which changes no class, with the
+        people put where they are not counted, or onto another total as large.
         """
         _, least = self._variables
         pairs = [start_and_period(law) for law in self.laws] or [(0, 1)]
@@ -385,9 +385,9 @@ class _Shape:
         return np.concatenate(parts)
 
     def _free_cases(self) -> Iterator[Case]:
-        """Yield what changes if the classes of the numbers are chosen freely, the worst at least.
+        """Yield the changes if the classes of the numbers are chosen freely; at least the worst.
 
-        A class that is no worse than another at any c is left out: so is a product with it.
+        A class whose H_c is nowhere above that of another is left out; so is a product with it.
         """
         kinds: dict[tuple[int, int], list[int]] = {}
         for place, (law, by) in enumerate(zip(self.laws, self.signs, strict=True)):
@@ -438,7 +438,7 @@ class _Shape:
         return found
 
     def _dominating_case(self, kinds: Sequence[Sequence[int]], back: bool) -> Case:
-        """Return laws that are told apart at least as well as those of any table."""
+        """Return distributions whose H_c is at least that of any table's, at every c."""
         changes: list[Any] = [None] * len(self.numbers)
         book, known = self.moves.book, self.moves.dominating
         for places in kinds:

@@ -39,10 +39,10 @@ TOLERANCE = 1e-3
 """Relative gap up to which a bound is CERTIFIED."""
 
 WITNESSES = 64
-"""Most cases for which a table is looked for."""
+"""Most cases for which a table is sought."""
 
 ROUNDING = 1e-12
-"""What floats may be off by where a curve is read off lines."""
+"""Largest error of floats when a curve is read off lines."""
 
 MOST_KNOTS = 1 << 10
 """Most levels at which the profile of one move bends that are added to those of the curve."""
@@ -51,18 +51,18 @@ FAR = 64.0
 """The largest of the levels of epsilon from which the trade-off curve is read."""
 
 ENOUGH = 1e-9
-"""A gap of the curve, and of its profile, that is not narrowed any more."""
+"""Gap of the curve, and of its profile, below which it is not narrowed any more."""
 
 CURVE = 128
 """Most levels, besides those at which the profile of one move bends."""
 
 
 Point = tuple[float, float, int | None]
-"""Ends of the largest H_c at a level, and the case that attains the lower one."""
+"""Bounds on the largest H_c at a level, and the case that attains the lower one."""
 
 
 class TradeOffEnds(NamedTuple):
-    """Lower and upper bounds of a trade-off curve, both proved.
+    """Lower and upper bounds on a trade-off curve, both proved.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class TablePrivacy(Value):
         return self._losses[place]
 
     def _above(self, place: int, epsilon: float) -> float:
-        """Return an upper end of a case's H_c, from a coarse grid."""
+        """Return an upper bound on a case's H_c, from a coarse grid."""
         if place not in self._coarse:
             self._coarse[place] = self._book.coarse(self._cases[place].changes)
         return self._coarse[place].delta(epsilon)[1]
@@ -159,16 +159,16 @@ class TablePrivacy(Value):
         progress: Progress | None = None,
         slack: float = 0.0,
     ) -> tuple[float, float, int | None, Stopped | None]:
-        """Return ends of the largest H_c at c = e^epsilon, and the case that attains the lower.
+        """Return bounds on the largest H_c at c = e^epsilon, and the case that attains the lower.
 
-        And why the search ended, if it did before all cases were seen; cases that are higher by
-        `slack` at most need not be.
+        And why the search ended, if it ended before all cases were examined. A case that exceeds
+        the others by at most `slack` need not be examined.
         """
-        upper, rest = 0.0, 1.0  # what is still to be seen is below `rest`
+        upper, rest = 0.0, 1.0  # cases that are still to be examined are below `rest`
         found: tuple[float, int | None] = max(0.0, -math.expm1(epsilon)), None
-        stopped, unseen = None, True  # whether there are moves or cases of which nothing is known
+        stopped, unseen = None, True  # whether nothing is known about some moves or cases
         try:
-            self._moves.collect(Clock(clock.share(2)), progress)  # half, for there is more to do
+            self._moves.collect(Clock(clock.share(2)), progress)  # half: there is more to do
             above = [1.0] * len(self._cases)
             for place in range(len(above)) if len(above) > 2 else ():
                 if place and clock.late:
@@ -216,9 +216,9 @@ class TablePrivacy(Value):
         epsilon : float
             In nats, from 0 to 1e4.
         time_limit : float or None
-            Seconds after which no further move is examined, of those that `table_privacy` left
-            open either. Both bounds are valid in that case, too, and after Ctrl-C, which raises
-            `cvxleak.core.SolveInterrupted` with the bound reached.
+            Seconds after which no further move is examined, including those that `table_privacy`
+            left open. Both bounds are valid in that case, too, and after Ctrl-C, which raises
+            `cvxleak.core.SolveInterrupted` with the bounds reached.
         progress : callable, optional
             Called as progress(lower, upper, moves so far): while the moves are sorted by what they
             change, while each kind is bounded on a coarse grid, and then the worst on a fine one.
@@ -324,7 +324,7 @@ class TablePrivacy(Value):
     def _narrow(
         self, rates: Array, known: dict[float, Point], clock: Clock, progress: Progress | None
     ) -> None:
-        """Add as many levels as narrow the bounds of the curve at these rates."""
+        """Add the levels that narrow the bounds on the curve at these rates."""
         new, ends = [0.0, 1.0], (0.0, 1.0)
         self._moves.collect(Clock(clock.share(2)), progress)
         if self._moves.complete and len(self._cases) <= 2:
@@ -347,9 +347,9 @@ class TablePrivacy(Value):
     def _read(
         self, known: Mapping[float, Point], rates: Array
     ) -> tuple[Array, Array, Iterable[float]]:
-        """Return bounds of the curve from its levels, and further levels that would narrow them.
+        """Return bounds on the curve from its levels, and further levels that would narrow them.
 
-        These are where the curve may be highest, those first where it is furthest from known.
+        These are where the curve may be largest, those with the largest gap first.
         """
         logs = np.array(sorted({*known, *(-level for level in known)}))
         # Two levels with the same e^level in floats would leave no room between them.
@@ -366,14 +366,14 @@ class TablePrivacy(Value):
     def _lines(
         self, known: Sequence[Point], logs: Array, rates: Array
     ) -> tuple[Array, Array, Array]:
-        """Return lower bounds of the curve, upper bounds between levels, and those at the levels.
+        """Return lower bounds on the curve, upper bounds between levels, and those at the levels.
 
         f(a) is the largest 1 - H_c - c a over c >= 0, which is concave in c: between two levels it
         is below the lines through the two before and the two after.
         """
         c = np.exp(logs)
         low, high = np.array([(low, high) for low, high, _ in known]).T
-        # H_{1/c} of the two laws is 1 - (1 - H_c) / c of them exchanged.
+        # H_{1/c} of the two distributions is 1 - (1 - H_c) / c of the exchanged ones.
         low, high = (np.where(logs < 0, 1 - c * (1 - one), one) for one in (low, high))
         c, low, high = np.append(0.0, c), np.append(1.0, low), np.append(1.0, high)
         least = 1 - high[:, None] - np.outer(c, rates)
@@ -385,7 +385,7 @@ class TablePrivacy(Value):
         fall = rise.copy()
         rise[1:] = np.maximum((most[1:-1] - least[:-2]) / steps[:-1], 0)
         fall[:-1] = np.maximum((most[1:-1] - least[2:]) / steps[1:], 0)
-        # Where the two lines meet; only one of them is known in the first and the last interval.
+        # The point where the two lines meet; the first and the last interval have only one line.
         with np.errstate(invalid="ignore", divide="ignore"):
             at = np.clip((most[1:] - most[:-1] + fall * steps) / (rise + fall), 0, steps)
             at[rise + fall == 0] = 0
@@ -401,7 +401,7 @@ class TablePrivacy(Value):
         return {}
 
     def _curve(self, level: float, clock: Clock) -> Point:
-        """Return ends of the largest H_c at a level, computed once."""
+        """Return bounds on the largest H_c at a level, computed once."""
         if level in self._known:
             return self._known[level]
         lower, upper, place, stopped = self._largest(level, clock, slack=ENOUGH)
@@ -429,7 +429,7 @@ class TablePrivacy(Value):
         Raises
         ------
         SolveInterrupted
-            Ctrl-C; its ``bound`` is what was reached.
+            Ctrl-C; its ``bound`` has the bounds reached.
         """
         clock, lower, upper, place = Clock(time_limit), 0.0, math.inf, None
         stopped: Stopped | None = None
@@ -465,10 +465,10 @@ def table_privacy(
 ) -> TablePrivacy:
     """Bound how well a whole table distinguishes two cells of one person: differential privacy.
 
-    As in differential privacy, everybody else's cell is known. The person is in cell a or in cell
-    b, and only the numbers that count exactly one of the two cells change their distributions. The
-    effort does not depend on the rest of the table, so that a million people and hundreds of cells
-    take seconds.
+    As in differential privacy, the cells of all other people are known. The person is in cell a or
+    in cell b, and only the numbers that count exactly one of the two cells change their
+    distributions. The effort does not depend on the rest of the table, so that a million people and
+    hundreds of cells take seconds.
 
     Parameters
     ----------
@@ -487,11 +487,11 @@ def table_privacy(
         one of its cells. If false, the maximum is over all tables of n people, which is
         differential privacy.
     time_limit : float or None
-        Where keys link numbers: seconds after which no further move is examined here. `profile` and
-        the other methods go on with those that are left; as long as there are any, the upper bounds
-        are the trivial ones.
+        If keys link numbers: seconds after which no further move is examined here. `profile` and
+        the other methods continue with those that are left. As long as any are left, the upper
+        bounds are the trivial ones.
     progress : callable, optional
-        Where keys link numbers, called as progress(0.0, 1.0, moves so far) while their joint
+        If keys link numbers, called as progress(0.0, 1.0, moves so far) while their joint
         distributions are computed.
 
     Returns
@@ -504,7 +504,7 @@ def table_privacy(
     ------
     ValidationError
         Too many numbers or tables linked by keys, or too many pairs of cells, to enumerate; cells
-        that do not exist or are equal; with `this_table`, nobody in the first cell.
+        that do not exist or are equal; with `this_table`, no person in the first cell.
     SolveInterrupted
         Ctrl-C; its ``bound`` is the TablePrivacy with the moves examined so far.
 
@@ -512,13 +512,13 @@ def table_privacy(
     -----
     For random rounding, perturbation tables and uniform noise the bounds are exact rationals,
     rounded to floats, if there are few distinct ratios of probabilities; for Gaussian noise there
-    is a closed form. Anybody can recompute these numbers, so there is no certificate. For other
-    noise the privacy loss is moved to a grid, so that the mean of the likelihood ratio stays the
-    same (:doc:`/theory/tables`).
+    is a closed form. Anyone can recompute these numbers, so there is no certificate. For other
+    noise the privacy loss is moved to a grid in such a way that the mean of the likelihood ratio
+    does not change (:doc:`/theory/tables`).
 
     Examples
     --------
-    Everything rounded to base 3: who moves between two cells changes them and four margins.
+    All numbers are rounded to base 3. A person who moves changes two cells and four margins:
 
     >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_privacy
     >>> table = Table({"age": range(20), "job": range(15)}, people=1_000_000)
@@ -529,11 +529,11 @@ def table_privacy(
     given = instance(release, TableRelease, "release")
     exact = instance(this_table, bool, "this_table")
     if exact:
-        _ = given.table.in_cells  # or it says that there are none
+        _ = given.table.in_cells  # raises if there are none
     clock = Clock(time_limit)
     found = TablePrivacy(given, _places(given, move), exact)
     if given.linked or (exact and move is not None):
-        try:  # or it says that nobody can make this move, or that keys link too much
+        try:  # raises if no person can make this move, or if keys link too much
             found._moves.collect(clock, progress)
         except KeyboardInterrupt as error:
             raise SolveInterrupted(found) from error
