@@ -187,6 +187,7 @@ def test_knowledge_can_only_lower_the_leakage_and_more_of_it_more_so():
             assert violation(one, mechanism, bound.witness.expand().probabilities) <= 1e-9
 
 
+@pytest.mark.slow
 def test_the_same_knowledge_twice_is_that_knowledge():
     """An equation that is there twice has multipliers that cancel each other in several ways."""
     mechanism = random_mechanism(0)
@@ -343,6 +344,7 @@ def test_coefficients_whose_differences_overflow_are_compared_exactly():
     assert (len(view.equations), len(view.inequalities)) == (1, 0)
 
 
+@pytest.mark.slow
 def test_all_records_and_groups_and_the_balance():
     mechanism = random_mechanism(4)
     known = CLASSES["ball"]

@@ -74,7 +74,11 @@ def test_the_bracket_holds_for_every_member(query: Query, matrix: Any, width: fl
     [
         (KnownMarginals([0.8, 0.2]), 0.9),
         (RelativeEntropyBall(0.3, laws=[0.7, 0.3]), 0.0),
-        ([KnownMarginals([0.6, 0.4], records=[0]), Expectation([0, 1, 2], at_most=0.8)], 0.0),
+        pytest.param(
+            [KnownMarginals([0.6, 0.4], records=[0]), Expectation([0, 1, 2], at_most=0.8)],
+            0.0,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_classes_of_adversaries_and_sets_of_channels(adversaries: Any, floor: float):

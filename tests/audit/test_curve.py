@@ -219,7 +219,10 @@ def without_knowledge():
     return leakage_curve(Mechanism(count(3), random_rounding(3, 3)), FLOORS, tol=1e-2)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "both" else name for name in CLASSES],
+)
 def test_what_is_known_of_adversaries_holds_along_the_curve(name):
     mechanism = Mechanism(count(3), random_rounding(3, 3))
     known = CLASSES[name]

@@ -296,6 +296,7 @@ def test_exact_counts_leak_as_the_variance_of_the_others_says():
         assert off[-1] < 0.05
 
 
+@pytest.mark.slow
 def test_ten_thousand_people():
     n = 10_000
     # To the 101 multiples of 100, right on average.

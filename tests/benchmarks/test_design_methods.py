@@ -57,7 +57,9 @@ def test_the_page_says_what_its_tables_show(benchmarks, goal):
     assert {"count", "sum mod 3"} <= {row[0].split(",")[0] for row in back}
 
 
-@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize(
+    "goal", [GOALS[0], *(pytest.param(goal, marks=pytest.mark.slow) for goal in GOALS[1:])]
+)
 def test_the_numbers_are_computed(benchmarks, goal):
     module = benchmarks("design_methods")
     found = []

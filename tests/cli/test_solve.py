@@ -40,6 +40,9 @@ kind = "binary_symmetric"
 flip = 0.1
 """
 NOISY_PARITY = PARITY + "\n[mechanism]\nkind = 'binary_symmetric'\nflip = 0.1"
+ROUGH = "--tol", "0.01"
+"""Enough where two answers are compared."""
+
 GROUP = {"objective": "group", "size": 1}
 
 SPECS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -142,7 +145,7 @@ SPECS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "release-information": (
         "release-information",
-        {"joint": JOINT, "epsilon": Nats(0.2), "delta": Nats(0.5), "outputs": 6},
+        {"joint": JOINT, "epsilon": Nats(0.2), "delta": Nats(0.5), "outputs": 4},
         "",
     ),
 }
@@ -199,7 +202,7 @@ def test_swept_over_each_of_its_numbers(name: str, number: str, run: Run, write:
     value = SPECS[name][1][number]
     other = value + 1 if isinstance(value, int) else value / 2
     over = f"problem.{number}={value},{other}"
-    result = run("sweep", write(spec_of(name)), "--over", over, "--json", "-")
+    result = run("sweep", write(spec_of(name)), "--over", over, *ROUGH, "--json", "-")
     assert result.exit_code == 0, result.stderr
     first, second = json.loads(result.stdout)["rows"]
     assert (first["status"], second["status"]) == ("CERTIFIED", "CERTIFIED")
@@ -210,17 +213,17 @@ def test_swept_over_each_of_its_numbers(name: str, number: str, run: Run, write:
 def test_bits(name: str, run: Run, write: Write):
     data = SPECS[name][1]
     changes = {key: x / math.log(2) for key, x in data.items() if isinstance(x, Nats)}
-    nats = quantity_of(run("solve", write(spec_of(name)), "--json", "-"))
+    nats = quantity_of(run("solve", write(spec_of(name)), *ROUGH, "--json", "-"))
     scale = math.log(2) if nats["unit"] == "nats" else 1.0
     for spec in (spec_of(name, **changes), spec_of(name, unit="nats")):
-        bits = quantity_of(run("solve", write(spec), "--units", "bits", "--json", "-"))
+        bits = quantity_of(run("solve", write(spec), "--units", "bits", *ROUGH, "--json", "-"))
         assert bits["unit"] == nats["unit"].replace("nats", "bits")
         room = 2 * (nats["upper"] - nats["lower"]) + 1e-9
         assert scale * bits["lower"] == pytest.approx(nats["lower"], abs=room)
         assert scale * bits["upper"] == pytest.approx(nats["upper"], abs=room)
     if changes:
         same = quantity_of(
-            run("solve", write(spec_of(name, unit="bits", **changes)), "--json", "-")
+            run("solve", write(spec_of(name, unit="bits", **changes)), *ROUGH, "--json", "-")
         )
         assert same["upper"] == pytest.approx(nats["upper"], abs=room)
 

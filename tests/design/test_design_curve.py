@@ -96,6 +96,7 @@ def test_a_search_keeps_its_adversaries():
     assert again.stats["rounds"] < first.stats["rounds"]
 
 
+@pytest.mark.slow
 def test_every_point_of_a_curve_is_proved_by_itself():
     problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
     curve = design_curve(problem, np.linspace(0.1, 0.2, 9), tol=0.02)

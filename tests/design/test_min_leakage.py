@@ -36,12 +36,17 @@ def check(bound, tol):
 @pytest.mark.parametrize(
     ("floor", "budget", "value"),
     [
-        (1.5, 0.05, 0.435088),
         (1.5, 0.1, 0.327610),
-        (1.5, 0.2, 0.17332),
-        (1.9, 0.05, 0.14342),
-        (1.9, 0.1, 0.11204),
         (1.9, 0.2, 0.06192),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                (1.5, 0.05, 0.435088),
+                (1.5, 0.2, 0.17332),
+                (1.9, 0.05, 0.14342),
+                (1.9, 0.1, 0.11204),
+            ]
+        ),
     ],
 )
 def test_parity_of_three_has_the_values_of_the_prototype(floor, budget, value):

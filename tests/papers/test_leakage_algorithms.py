@@ -375,12 +375,12 @@ def test_without_a_floor_parity_is_solved():
 @pytest.mark.parametrize(
     ("mechanism", "b"),
     [
-        (modular(4, 2, 0.3033), 1.0),
         (modular(4, 2, 0.3033), 2.0),
-        (modular(4, 2, 0.3033), 2.495),
         (modular(3, 3, 0.2), 1.2),
-        (modular(4, 3, 0.2), 2.2),
-        (modular(5, 3, 0.1), 2.0),
+        pytest.param(modular(4, 2, 0.3033), 1.0, marks=pytest.mark.slow),
+        pytest.param(modular(4, 2, 0.3033), 2.495, marks=pytest.mark.slow),
+        pytest.param(modular(4, 3, 0.2), 2.2, marks=pytest.mark.slow),
+        pytest.param(modular(5, 3, 0.1), 2.0, marks=pytest.mark.slow),
     ],
 )
 def test_never_better_than_the_joint_step(mechanism, b):

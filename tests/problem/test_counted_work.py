@@ -83,6 +83,11 @@ SOLVES: dict[str, Callable[..., Any]] = {
     ),
 }
 
+EVERY = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "a curve of audits" else name
+    for name in SOLVES
+]
+
 
 def said(found: Any) -> list[Any]:
     """Return what must not depend on the clock: all but seconds."""
@@ -100,7 +105,7 @@ def said(found: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("name", SOLVES)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_answer_is_the_same_however_slow_the_machine_and_whatever_the_limit(name, ticks):
     """The clock goes by hours between two looks, or by a microsecond, and no limit is reached."""
     solve = SOLVES[name]
@@ -116,7 +121,7 @@ def test_the_answer_is_the_same_however_slow_the_machine_and_whatever_the_limit(
     assert said(solve(time_limit=None)) == expected
 
 
-@pytest.mark.parametrize("name", SOLVES)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_limit_that_is_reached_leaves_a_proved_bracket(name, ticks):
     solve = SOLVES[name]
     clock = ticks(1.0)

@@ -241,7 +241,14 @@ def test_variables_of_ones_own_have_bounds_and_keep_the_bound(kind):
     assert plain.problem.value == pytest.approx(sharp, abs=1e-4)
 
 
-@pytest.mark.parametrize("limits", [known_marginal, polytope, ball, mixture, near])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        known_marginal,
+        mixture,
+        *(pytest.param(limits, marks=pytest.mark.slow) for limits in (polytope, ball, near)),
+    ],
+)
 def test_an_audit_certifies_the_class_of_adversaries_that_a_relaxation_bounds(limits):
     mechanism = Mechanism(count(2), random_rounding(2, base=3))
     relaxation = TimeSharingRelaxation(mechanism.lumped(1), 0.5, pieces=32)

@@ -295,6 +295,7 @@ def browse(page: Path, *options: str) -> str:
     return shown.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BROWSER, reason="there is no Chromium here")
 def test_many_floors_are_printed_on_few_sheets(tmp_path: Path):
     floors = [0.06 * i for i in range(21)]
