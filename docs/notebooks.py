@@ -30,9 +30,10 @@ BANNER = re.compile(r"^(?:Running HiGHS|Includes third-party software).*\n", re.
 # Where a page says it leads to, from the folder of the page.
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)[^)#]+")
 
-SHOWN = re.compile(
-    r"^```\{code-block\} text\n:class: output\n\n.*?^```\n", re.DOTALL | re.MULTILINE
-)
+
+def program(block: re.Match[str]) -> str:
+    """Leave out what a program of the page prints and draws."""
+    return block[0] if block["code"] is None else f"```python\n{block['code']}```"
 
 
 def notebook(page: Path, folder: Path) -> list[str]:
@@ -40,7 +41,7 @@ def notebook(page: Path, folder: Path) -> list[str]:
     text = page.read_text(encoding="utf-8")
     shown = [block["out"] for block in BLOCK.finditer(text) if block["code"] is not None]
     text = LINK.sub(lambda link: os.path.relpath(page.parent / link[0], folder), text)
-    found = jupytext.reads(SHOWN.sub("", text), fmt="md")
+    found = jupytext.reads(BLOCK.sub(program, text), fmt="md")
     for place, cell in enumerate(found.cells):
         cell["id"] = f"cell-{place}"  # else drawn at random
     # Files that a page writes go with the folder that it runs in.

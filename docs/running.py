@@ -1,11 +1,12 @@
 """Runs the programs and commands of a page, and compares or writes what they print.
 
-python docs/running.py PAGE...    writes the output blocks of these pages again, from a run
+python docs/running.py PAGE...    writes outputs and pictures of these pages again, from a run
 
 On a page, blocks of `python` are one program, run in order. A block right after one, opened by
-```{code-block} text and `:class: output`, is what it prints. In a block of `console` a line that
-starts with `$ cvxleak` (or `$ cat`, or `$ python check.py`) is a command, and what follows is its
-output. In outputs `...` stands for anything, and a line of `...` alone for any lines.
+```{code-block} text and `:class: output`, is what it prints; an SVG picture right after that is
+what it draws, on its `axes`. In a block of `console` a line that starts with `$ cvxleak` (or
+`$ cat`, or `$ python check.py`) is a command, and what follows is its output. In outputs `...`
+stands for anything, and a line of `...` alone for any lines.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
 from typer.testing import CliRunner
 
 import cvxleak.check
@@ -33,6 +36,7 @@ OUTPUT = "```{code-block} text\n:class: output\n\n"
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```$"
     r"(?:\n+^```\{code-block\} text\n:class: output\n\n(?P<out>.*?)^```$)?"
+    r"(?:\n+^!\[[^]\n]*\]\((?P<picture>[^)\n]+\.svg)\)$)?"
     r"|^```console\n(?P<console>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
@@ -45,7 +49,10 @@ def runnable(text: str) -> bool:
 
 
 def outputs(text: str, name: str, columns: int = 80) -> Iterator[tuple[re.Match[str], str]]:
-    """Run a page in the present folder, and yield each block with what it really prints."""
+    """Run a page in the present folder, and yield each block with what it really prints.
+
+    Its pictures are written into that folder.
+    """
     names: dict[str, Any] = {"__name__": "page"}
     os.environ["COLUMNS"] = str(columns)
     for block in BLOCK.finditer(text):
@@ -55,6 +62,10 @@ def outputs(text: str, name: str, columns: int = 80) -> Iterator[tuple[re.Match[
             printed = io.StringIO()
             with redirect_stdout(printed):
                 exec(compile(code, name, "exec"), names)
+            if block["picture"]:
+                with rc_context({"svg.hashsalt": "cvxleak"}):
+                    file = Path(block["picture"]).name
+                    names["axes"].figure.savefig(file, metadata={"Date": None})
             yield block, printed.getvalue()
         else:
             lines = [line for line in block["console"].splitlines() if line.startswith("$ ")]
@@ -147,8 +158,9 @@ def rewritten(text: str, name: str) -> str:
         if shown is None:
             if not real.strip():
                 continue
-            parts += [text[last : block.end()], f"\n\n{OUTPUT}{real.rstrip()}\n```"]
-            last = block.end()
+            end = block.end("code") + len("```")
+            parts += [text[last:end], f"\n\n{OUTPUT}{real.rstrip()}\n```"]
+            last = end
         elif not ("..." in shown and agrees(shown, real)):
             parts += [text[last : block.start(group)], real.rstrip() + "\n"]
             last = block.end(group)
@@ -163,6 +175,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             (Path(folder) / "examples").symlink_to(examples)
             found = rewritten(text, path.name)
+            for block in BLOCK.finditer(text):
+                if block["picture"]:
+                    target = path.parent / block["picture"]
+                    shutil.copyfile(target.name, target)
         path.write_text(found, encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,23 @@ def test_page_shows_what_is_printed(path: Path, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    assert RUNNING.differences(path.read_text(encoding="utf-8"), path.name) == []
+    text = path.read_text(encoding="utf-8")
+    assert RUNNING.differences(text, path.name) == []
+    for block in RUNNING.BLOCK.finditer(text):
+        if block["picture"]:
+            stored = path.parent / block["picture"]
+            words, lines = drawn(stored)
+            drawn_words, drawn_lines = drawn(tmp_path / stored.name)
+            assert RUNNING.agrees(words, drawn_words)
+            np.testing.assert_allclose(lines, drawn_lines, rtol=0, atol=0.5)
+
+
+def drawn(picture: Path) -> tuple[str, np.ndarray]:
+    """Return the words of a picture, and the points of its lines and letters."""
+    text = picture.read_text(encoding="utf-8")
+    points = [point for path in re.findall(r' d="([^"]+)"', text) for point in path.split()]
+    numbers = [float(point) for point in points if not point.isalpha()]
+    return "\n".join(re.findall("<!-- (.*?) -->", text)), np.array(numbers)
 
 
 def test_every_program_is_found():
