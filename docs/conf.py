@@ -80,7 +80,7 @@ html_extra_path = ["_build/extra"]
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["cvxleak.css"]
-html_search_scorer = "search.js"
+html_search_scorer = str(Path(__file__).parent / "search.js")
 html_math_renderer = "mathml"
 html_title = f"cvxleak {release}"
 
