@@ -213,7 +213,7 @@ def _counted(
         """Add a sum, one part of the distribution per outcome; drop impossible outcomes."""
         nonlocal law, closed
         law = np.concatenate(parts)
-        kept = np.flatnonzero(law.reshape(len(law), -1).any(axis=1))
+        kept = np.flatnonzero(law.any(axis=tuple(range(1, law.ndim))))
         law = law[kept]
         added, before = np.divmod(kept, len(closed))
         closed = np.column_stack([closed[before], added])
