@@ -109,7 +109,7 @@ def unequal_records() -> Mechanism:
     return Mechanism.from_channel(RecordSpace.binary(3), rows)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-7])
+@pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-7, marks=pytest.mark.slow)])
 def test_records_of_different_kinds_share_the_curve(tol):
     mechanism = unequal_records()
     floors = np.linspace(0.2, 3 * LOG2, 7)

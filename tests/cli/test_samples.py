@@ -125,7 +125,8 @@ def test_a_spec_says_whose_the_secrets_are(run: Run, write: Callable[..., Path],
         rows, query=count(2), entropy_floor=math.log(2), adversaries=known, tol=1e-2
     )
     assert (half["lower"], half["upper"]) == pytest.approx((audit.lower, audit.upper), abs=1e-6)
-    assert audit.upper < audit_samples(rows, query=count(2), entropy_floor=math.log(2)).upper
+    loose = audit_samples(rows, query=count(2), entropy_floor=math.log(2), tol=1e-2)
+    assert audit.upper < loose.upper
     # Neighbors differ by one; 0 and 2, which differ most, are none.
     assert {q["name"] for q in epsilons} == {"record DP epsilon"}
     assert [q["delta"] for q in epsilons] == [0, 0.1]

@@ -108,6 +108,7 @@ def test_every_point_of_a_curve_is_proved_by_itself():
         assert record_leakage(bound.witness.mechanism, 1.5, tol=1e-4).lower <= bound.upper
 
 
+@pytest.mark.slow
 def test_every_point_of_a_curve_of_distortions_is_proved_by_itself():
     problem = MinDistortion(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
     curve = design_curve(problem, np.linspace(0.1, 0.2, 9), tol=0.02)

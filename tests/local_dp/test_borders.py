@@ -299,8 +299,9 @@ def test_budget_to_spare_that_floats_do_not_see():
         assert min_local_dp(laws, budget).lower <= 1e-8
 
 
-@pytest.mark.parametrize("delta", [1e-6, 0.1, 0.5])
-@pytest.mark.parametrize("budget", [6e-6, 4e-8, 1e-12])
+@pytest.mark.parametrize(
+    ("budget", "delta"), [(6e-6, 1e-6), (6e-6, 0.5), (4e-8, 0.1), (1e-12, 1e-6), (1e-12, 0.5)]
+)
 def test_small_budgets_with_delta(delta, budget):
     """For two inputs e^epsilon = (1 - Q(1|0) - delta) / Q(0|1), and Q(1|0) + Q(0|1) = 2 D."""
     bound = min_local_dp([[0.5, 0.5]], budget, delta=delta)

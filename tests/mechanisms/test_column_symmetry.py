@@ -59,6 +59,7 @@ def weakly_symmetric_records(mechanism):
 
 @given(permuted_mechanisms())
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_corollary_2_bounds_c_1_and_is_attained_under_weak_symmetry(individual_capacity, mechanism):
     assert is_column_symmetric(mechanism)
     bound = column_symmetric_bound(mechanism)

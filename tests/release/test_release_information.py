@@ -86,6 +86,7 @@ def test_without_a_budget_that_binds_all_is_told(seed, loose):
     assert bound.stats["outputs"] == bound.witness.shape[-1] == pairs + len(budgets)
 
 
+@pytest.mark.slow
 def test_the_default_number_of_outputs_closes_what_that_of_requests_leaves_open():
     closed = {None: 0, 2: 0}
     for seed in range(3):
