@@ -250,6 +250,8 @@ def _answer(certificate: Any) -> Verification:
         return _check(Certificate.from_dict(content))
     except CvxleakError as error:
         return Verification(False, error.detail if error.argument == "path" else str(error))
+    except RecursionError:
+        return Verification(False, "a part is malformed: too many lists within each other")
     # The file may come from anyone, and not every failure of a computation with its content can
     # be foreseen. Whatever goes wrong, nothing is proved.
     except Exception as error:

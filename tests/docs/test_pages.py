@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -52,18 +51,12 @@ def test_page_shows_what_is_printed(path: Path, tmp_path, monkeypatch):
     for block in RUNNING.BLOCK.finditer(text):
         if block["picture"]:
             stored = path.parent / block["picture"]
-            words, lines = drawn(stored)
-            drawn_words, drawn_lines = drawn(tmp_path / stored.name)
-            assert RUNNING.agrees(words, drawn_words)
-            np.testing.assert_allclose(lines, drawn_lines, rtol=0, atol=0.5)
+            assert words_of(stored) == words_of(tmp_path / stored.name)
 
 
-def drawn(picture: Path) -> tuple[str, np.ndarray]:
-    """Return the words of a picture, and the points of its lines and letters."""
-    text = picture.read_text(encoding="utf-8")
-    points = [point for path in re.findall(r' d="([^"]+)"', text) for point in path.split()]
-    numbers = [float(point) for point in points if not point.isalpha()]
-    return "\n".join(re.findall("<!-- (.*?) -->", text)), np.array(numbers)
+def words_of(picture: Path) -> list[str]:
+    """Return the words and numbers that are written in a picture; letters have no fixed shape."""
+    return re.findall("<!-- (.*?) -->", picture.read_text(encoding="utf-8"))
 
 
 def test_every_program_is_found():

@@ -85,7 +85,8 @@ def test_ascends_and_stays_feasible(seed, level, sparse):
     assert (np.diff(history["objective"]) >= 0).all()
     assert (history["slack"] >= -1e-12 * (1 + b)).all()
     finite = history["multiplier"] < 1e3
-    assert (np.abs(history["slack"] * history["multiplier"])[finite] < 1e-9).all()
+    slack, multiplier = history["slack"][finite], history["multiplier"][finite]
+    assert (np.abs(slack * multiplier) < 1e-9).all()
     assert len(history["objective"]) == run.iterations + 1 == len(history["step"]) + 1
     assert run.value >= information(lumped, lumped.uniform()) - 1e-9
     assert run.value <= min(math.log(len(lumped.values)), math.log(len(lumped.outputs))) + 1e-12
