@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,5 +30,14 @@ def marks(name: str) -> tuple[str, str]:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rules = ["---"] + ["---:"] * (len(headings) - 1)
+    """Return a table whose columns of numbers, apart from the first column, are aligned right."""
+    columns = list(zip(*rows, strict=True))
+    rules = [
+        "---:" if place and _numbers(column) else "---" for place, column in enumerate(columns)
+    ]
     return "\n".join("| " + " | ".join(row) + " |" for row in [headings, rules, *rows])
+
+
+def _numbers(column: Sequence[str]) -> bool:
+    """Whether at least half of the cells begin with a number, or are a dash."""
+    return 2 * sum(bool(re.match(r"–$|[-+<>~(]*[.\d]", cell)) for cell in column) >= len(column)
