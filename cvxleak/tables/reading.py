@@ -13,7 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
 from cvxleak.core.validation import in_order, is_missing, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
-from cvxleak.tables.arguments import TOTAL, Cell
+from cvxleak.tables.arguments import TOTAL, Cell, check_size, places_of
 
 __all__ = ["microdata_columns", "read_counts", "read_published"]
 
@@ -151,7 +151,7 @@ def _coded(column: list[Any], name: str, listed: Iterable[Hashable] | None, keep
     return known, np.array([places[value] for value in column], dtype=np.intp)
 
 
-def read_counts(data: Any) -> Counts:
+def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -> Counts:
     """Return the variables and counts of a frame or a file (`Table.from_counts`).
 
     Raises
@@ -167,6 +167,7 @@ def read_counts(data: Any) -> Counts:
     >>> read_counts(frame)
     ({'sex': ('f', 'm')}, array([3, 4]), ())
     """
+    keep = one_of(missing, ("refuse", "zero"), "missing") == "zero"
     names, across, found = _labeled(data, f"; {_PEOPLE}")
     hint = f"{_CROSS}; {_PEOPLE}" if across else ""
     numbers = {label: _whole(value, line, hint) for label, (line, value) in found.items()}
@@ -176,7 +177,11 @@ def read_counts(data: Any) -> Counts:
     ]
     if not all(known):
         raise ValidationError("data: found margins alone; counts of the cells are needed")
-    counts = np.zeros([len(categories) for categories in known], dtype=np.int64)
+    variables, shape = dict(zip(names, known, strict=True)), tuple(map(len, known))
+    check_size(shape)
+    counts, unknown = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)
+    for cell in zeros:
+        unknown[places_of(cell, tuple(variables.items()), "zeros")] = False
     where: dict[Cell, tuple[Any, ...]] = {
         label: tuple(
             slice(None) if part == TOTAL else categories.index(part)
@@ -186,7 +191,7 @@ def read_counts(data: Any) -> Counts:
     }
     for label, count in numbers.items():
         if TOTAL not in label:
-            counts[where[label]] = count
+            counts[where[label]], unknown[where[label]] = count, False
     for axis, categories in enumerate(known):
         for place, part in enumerate(categories):
             text, own = str(part).lower(), np.take(counts, place, axis)
@@ -198,7 +203,17 @@ def read_counts(data: Any) -> Counts:
             raise ValidationError(
                 f"data: the margin {label!r} is {stated}; its cells sum to {summed}"
             )
-    return dict(zip(names, known, strict=True)), counts, across
+        unknown[where[label]] = False  # a margin that adds up leaves nobody for other cells
+    if unknown.any() and not keep:
+        cells = [
+            tuple(categories[i] for categories, i in zip(known, place, strict=True))
+            for place in np.argwhere(unknown)
+        ]
+        raise ValidationError(
+            f"data: {len(cells)} of {unknown.size} cells have no count, {preview(tuple(cells))}; "
+            "missing may be 'zero', which takes them as 0; zeros lists cells in which nobody can be"
+        )
+    return variables, counts, across
 
 
 def read_published(data: Any, names: tuple[str, ...]) -> dict[Cell, Any]:

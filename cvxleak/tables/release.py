@@ -157,9 +157,12 @@ class TableRelease(Value):
                         f"published: found {short(label)}; the numbers are {preview(self.numbers)}"
                         + (FRAMES if framed else "")
                     )
-            for label in self.numbers:
-                if label not in given:
-                    raise ValidationError(f"published: the number {label!r} is missing")
+            absent = tuple(label for label in self.numbers if label not in given)
+            if absent:
+                raise ValidationError(
+                    f"published: {len(absent)} of {len(self.numbers)} numbers are missing, "
+                    + preview(absent)
+                )
             values = tuple(given[label] for label in self.numbers)
         else:
             values = in_order(published, "published")

@@ -209,6 +209,7 @@ class Table(Value):
         zeros: Iterable[Cell] = (),
         people: int | None = None,
         outside: bool = False,
+        missing: str = "refuse",
     ) -> Self:
         r"""Read a table of counts from a file or a frame.
 
@@ -216,19 +217,22 @@ class Table(Value):
         ----------
         data : pandas.DataFrame, or path of a CSV file
             Either in long format, one row per cell, with a column for each variable and one called
-            "count" (a cell without a row is 0); or a cross table of two variables, with the
-            categories of one in the header and those of the other in the first column. The first
-            cell of the header may name both, as in ``sex/age``; otherwise they are called "row" and
-            "column". Rows and columns called "total" are margins and must add up.
+            "count"; or a cross table of two variables, with the categories of one in the header and
+            those of the other in the first column. The first cell of the header may name both, as
+            in ``sex/age``; otherwise they are called "row" and "column". Rows and columns called
+            "total" are margins and must add up.
         margins, zeros, people, outside
             As for `Table`.
+        missing : str
+            How cells without a row are treated: "refuse" (an error that names them) or "zero" (they
+            are 0). Structural zeros and cells of a margin that adds up without them need no row.
 
         Raises
         ------
         ValidationError
-            A file that cannot be read, a count that is negative or not an integer, a duplicate
-            cell, or a margin that does not add up (the message gives its label, its value and the
-            sum of its cells).
+            A file that cannot be read, a count that is negative or not an integer, a duplicate or
+            missing cell, or a margin that does not add up (the message gives its label, its value
+            and the sum of its cells).
 
         Examples
         --------
@@ -241,13 +245,14 @@ class Table(Value):
         ...     Table.from_counts(path)
         Table(11 people by sex (2) and age (2), 9 published numbers)
         """
-        variables, counts, columns = read_counts(data)
+        listed = in_order(zeros, "zeros")
+        variables, counts, columns = read_counts(data, listed, missing)
         return cls(
             variables,
             people,
             counts=counts,
             margins=margins,
-            zeros=zeros,
+            zeros=listed,
             outside=outside,
             columns=columns,
         )

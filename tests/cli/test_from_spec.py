@@ -441,11 +441,17 @@ def test_tables(write: Write, tmp_path: Path):
         ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: allowed with microdata only"),
         ('people = 3\ncounts = "counts.csv"\n', "table: either microdata or counts or people"),
         ('counts = "nothing.csv"\n', "nothing.csv"),
+        ('counts = "counts.csv"\n', "table.counts: 1 of 4 cells have no count, [('m', 2)]"),
+        ('counts = "counts.csv"\nmissing = "category"\n', "table.missing: found 'category'"),
+        (
+            'people = 3\nmissing = "zero"\ncategories = { sex = ["f"] }\n',
+            "table.missing: allowed with microdata or counts only",
+        ),
     ],
 )
 def test_tables_that_do_not_fit(write: Write, tmp_path: Path, spec: str, message: str):
     (tmp_path / "people.csv").write_text("sex,age\nf,1\n")
-    (tmp_path / "counts.csv").write_text("sex,count\nf,1\n")
+    (tmp_path / "counts.csv").write_text("sex,age,count\nf,1,1\nm,1,1\nf,2,3\n")
     with pytest.raises(ValidationError) as found:
         build_release(SpecFile(write("[table]\n" + spec, noise("random_rounding", base=3))))
     assert message in str(found.value)

@@ -104,6 +104,23 @@ def test_listed_categories_may_be_empty_and_are_all():
         Table.from_microdata(people, ["x"], categories={"x": ["a"]})
 
 
+def test_cells_without_a_line_are_named_unless_their_counts_are_certain(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("x,y,count\na,c,2\nb,c,1\nb,d,3\n")
+    with pytest.raises(ValidationError, match=r"1 of 4 cells have no count, \[\('a', 'd'\)\]"):
+        Table.from_counts(path)
+    taken = Table.from_counts(path, missing="zero").counts
+    assert taken.tolist() == [[2, 0], [1, 3]]
+    assert Table.from_counts(path, zeros=iter([("a", "d")])).counts.tolist() == taken.tolist()
+    for margin in ("a,total,2", "total,total,6"):
+        with_margin = path.with_name("margin.csv")
+        with_margin.write_text(path.read_text() + margin + "\n")
+        assert Table.from_counts(with_margin).counts.tolist() == taken.tolist()
+    path.write_text(path.read_text() + "b,total,4\n")
+    with pytest.raises(ValidationError, match=r"\('a', 'd'\)"):
+        Table.from_counts(path)
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [

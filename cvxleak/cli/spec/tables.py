@@ -26,7 +26,7 @@ class CountTable(Section):
     rows: list[str] | None = None
     columns: list[str] = Field(default=[])
     categories: dict[str, list[Label]] | None = None
-    missing: Literal["refuse", "category"] = "refuse"
+    missing: Literal["refuse", "category", "zero"] = "refuse"
     margins: bool | list[list[str]] = True
     zeros: list[list[Label]] = Field(default=[])
     outside: bool = False
@@ -54,7 +54,11 @@ class CountTable(Section):
             if getattr(self, name) is not None:
                 raise ValidationError(f"{name}: allowed with microdata only")
         if self.counts is not None:
-            return tables.Table.from_counts(file(self.counts), outside=self.outside, **shape)
+            return tables.Table.from_counts(
+                file(self.counts), outside=self.outside, missing=self.missing, **shape
+            )
+        if self.missing != "refuse":
+            raise ValidationError("missing: allowed with microdata or counts only")
         if self.categories is None:
             raise ValidationError("categories: is missing; people needs it")
         return tables.Table(
