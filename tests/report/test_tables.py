@@ -158,7 +158,7 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
         ),
         (["table.toml", "--microdata", "people.csv"], "SPEC: cannot be combined"),
         (["--microdata", "none.csv", "--by", "sex", "--noise", "rounding:3"], "none.csv"),
-        (["table.toml", "--published", "counts.csv"], "published: the number"),
+        (["table.toml", "--published", "counts.csv"], "published: 5 of 9 numbers are missing"),
         (
             [
                 *("--microdata", "people.csv", "--by", "sex", "--noise", "rounding:3"),
@@ -320,7 +320,7 @@ def test_a_spec_says_where_noise_and_files_are_wrong(folder):
         ("[mechanism]", "[audit]", "needs [mechanism], the noise of each number of [table]"),
         ("counts.csv", "people.csv", "table.counts: the columns are ['sex', 'answer']"),
         ("published.csv", "people.csv", "table.published: the columns are ['sex', 'answer']"),
-        ("published.csv", "counts.csv", "table.published: the number"),
+        ("published.csv", "counts.csv", "table.published: 5 of 9 numbers are missing"),
         ("[mechanism]", "noise = 3\n[mechanism]", "table.noise: unknown key; the noise of each"),
     ):
         spec = SPEC.replace(old, new)
