@@ -260,7 +260,7 @@ def _to_independent(
     bounds = solved(progress, names.INDEPENDENT_LEAKAGE, numbers)
     if progress.interrupted:
         return
-    whole = solved(progress, names.INDEPENDENT_LEAKAGE, lambda **_: told.whole)
+    whole = solved(progress, names.INDEPENDENT_LEAKAGE, lambda **_: told.whole())
     label = max(bounds, key=lambda one: bounds[one].upper)
     for subject, value, bound in (
         ("the whole table tells", None, whole),

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from cvxleak.capacities import capacity
+from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.validation import Array
+from cvxleak.exact import balls
 from cvxleak.exact.outward import UNIT_ROUNDOFF
 from cvxleak.model import Channel
-from cvxleak.problem import Bound
+from cvxleak.problem import Bound, Stopped
 from cvxleak.proofs.bounds.independent import Rows, upper_ends
+from cvxleak.tables.cases import start_and_period
 from cvxleak.tables.noise import CountNoise
+from cvxleak.tables.release import TableRelease
 
-__all__ = ["Given", "largest"]
+__all__ = ["Given", "largest", "log_above", "others_of_table"]
+
+OTHERS = 1 << 16
+"""Most classes of tables of the others that are gone through."""
 
 
 class Given:
@@ -67,27 +75,81 @@ class Given:
         return Channel(rows, cells, range(rows.shape[1]))
 
 
-def largest(given: Sequence[Given], cells: Sequence[Hashable]) -> tuple[Bound, int]:
-    """Return the largest capacity and its position; the certificate is that of its channel."""
-    above = [one.upper for one in given]
-    best, chosen, upper = None, 0, 0.0
-    for place in sorted(range(len(given)), key=lambda i: -above[i]):
-        if best is not None and above[place] <= best.lower:
-            break
-        bound = capacity(given[place].channel(cells))
-        upper = max(upper, min(bound.upper, above[place]))
-        if best is None or bound.lower > best.lower:
-            best, chosen = bound, place
-    assert best is not None
+_NOTHING = Bound.proved("", 0.0, math.inf, tol=1e-3)
+"""What is known of a leakage at first."""
+
+
+def log_above(values: int) -> float:
+    """Return a float above log k, which is above the leakage about one of k values."""
+    with balls.precision():
+        return balls.round_up(balls.number(values).log())
+
+
+def others_of_table(release: TableRelease) -> Array | None:
+    """Return the others' counts, one vector for each class of tables; None if too many.
+
+    A count above start + period may be lowered by a period, which changes no class, with the people
+    put outside, or into another cell with as large a count.
+    """
+    table = release.table
+    others, cells = table.people - 1, len(table.cells)
+    pairs = [start_and_period(noise) for _, noise in release.noise]
+    most = max(start for start, _ in pairs) + math.lcm(*(period for _, period in pairs))
+    some = range(min(most, others) + 1)
+    if (1 if table.outside else cells) * len(some) ** (cells - (not table.outside)) > OTHERS:
+        return None
+    if table.outside:
+        found = np.array([*product(some, repeat=cells)])
+        return found[found.sum(axis=1) <= others]
+    rest = np.array([*product(some, repeat=cells - 1)], dtype=int)
+    rest = rest[rest.sum(axis=1) <= others]
+    large = others - rest.sum(axis=1)
+    return np.concatenate([np.insert(rest, cell, large, axis=1) for cell in range(cells)])
+
+
+def largest(
+    given: Sequence[Given], cells: Sequence[Hashable], clock: Clock, progress: Progress | None
+) -> tuple[Bound, int | None]:
+    """Return the largest capacity and its position; the certificate is that of its channel.
+
+    If the time is up, or after Ctrl-C, `stats` say so, and the position may be None.
+    """
+    trivial, above = log_above(len(cells)), list[float]()
+    lower, upper, rest = 0.0, 0.0, trivial  # what is still to be examined is below `rest`
+    best: tuple[Bound, int] | None = None
+    try:
+        for done, one in enumerate(given):
+            if progress is not None:
+                progress(lower, trivial, done)
+            if done and clock.late:
+                break
+            above.append(one.upper)
+        unseen = trivial if len(above) < len(given) else 0.0
+        for done, place in enumerate(sorted(range(len(above)), key=lambda i: -above[i])):
+            rest = max(above[place], unseen)
+            if best is not None and (rest <= lower or clock.late):
+                break
+            if progress is not None:
+                progress(lower, max(upper, rest), len(given) + done)
+            bound = capacity(given[place].channel(cells), time_limit=clock.limit)
+            upper = max(upper, min(bound.upper, above[place]))
+            if best is None or bound.lower > lower:
+                best, lower = (bound, place), bound.lower
+        else:
+            rest = unseen
+        stopped = Stopped.TIME_LIMIT if clock.late else None
+    except KeyboardInterrupt:
+        stopped = Stopped.INTERRUPTED
+    bound, chosen = (_NOTHING, None) if best is None else best
     return (
         Bound.proved(
-            best.name,
-            best.lower,
-            max(best.lower, upper),
+            bound.name,
+            bound.lower,
+            max(bound.lower, upper, rest),
             tol=1e-3,
-            witness=best.witness,
-            certificate=best.certificate,
-            stats=best.stats,
+            witness=bound.witness,
+            certificate=bound.certificate,
+            stats=bound.stats if stopped is None else {**bound.stats, "stopped": stopped},
         ),
         chosen,
     )

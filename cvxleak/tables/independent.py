@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.audit import product_leakage, record_leakage
+from cvxleak.audit import record_leakage
 from cvxleak.audit.cases import known_laws
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.core.value import Value, preview
-from cvxleak.exact import balls
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 from cvxleak.problem import Bound, Stopped
-from cvxleak.queries import count
 from cvxleak.tables.arguments import Cell
-from cvxleak.tables.cases import representative, start_and_period
-from cvxleak.tables.given import Given, largest
+from cvxleak.tables.cases import representative
+from cvxleak.tables.counted import leakage_of_count, people_counted, product_reached
+from cvxleak.tables.given import Given, largest, log_above, others_of_table
 from cvxleak.tables.losses import Noise
 from cvxleak.tables.noise import CountNoise
 from cvxleak.tables.products import Products, others_of
@@ -42,14 +40,8 @@ TOLERANCE = 1e-3
 SMALL = 100
 """Most vectors of counts of a table that is written out."""
 
-OTHERS = 1 << 16
-"""Most classes of tables of the others that are gone through."""
-
 ENTRIES, WORK = 1 << 14, 1 << 24
 """Most probabilities of the whole table given one table of the others, and given all of them."""
-
-OFF = 2.0**-50
-"""Largest error of the probability that a person is counted, as a float."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +59,7 @@ class TableAdversary(Value):
     --------
     >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_leakage
     >>> release = TableRelease(Table({"answer": ["no", "yes"]}, people=10), RandomRounding(3))
-    >>> table_leakage(release).whole.witness.others
+    >>> table_leakage(release).whole().witness.others
     (9, 0)
     """
 
@@ -110,13 +102,25 @@ class TableLeakage(Value):
         given = {"laws": self.laws, "least_probability": self.least_probability}
         return {name: value for name, value in given.items() if value is not None}
 
-    def number(self, label: Cell | Hashable) -> Bound:
+    def number(
+        self,
+        label: Cell | Hashable,
+        *,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+    ) -> Bound:
         """Bound the leakage of one published number about one person's cell.
 
         Parameters
         ----------
         label : tuple
             One of `TableRelease.numbers`.
+        time_limit : float or None
+            Seconds after which the bounds reached are returned. What is finished is kept, and is
+            not computed again.
+        progress : callable, optional
+            Called as progress(lower, upper, parts so far), where the parts are counts of the other
+            people.
 
         Returns
         -------
@@ -129,7 +133,7 @@ class TableLeakage(Value):
         ValidationError
             No number has this label, or `product_leakage` refuses its count.
         SolveInterrupted
-            Ctrl-C; its ``bound`` is from 0 to log 2. The bounds of other numbers are kept.
+            Ctrl-C; its ``bound`` has the bounds reached. The bounds of other numbers are kept.
         """
         numbers = self.release.numbers
         found = tuple(label) if isinstance(label, (tuple, list)) else (label,)
@@ -138,33 +142,45 @@ class TableLeakage(Value):
                 f"label: found {short(label)}; the numbers are {preview(numbers)}"
             )
         try:
-            return self._number(numbers.index(found))
-        except KeyboardInterrupt as error:
-            raise SolveInterrupted(_trivial(NUMBER, 2)) from error
+            bound = self._number(numbers.index(found), Clock(time_limit), progress)
+        except KeyboardInterrupt:
+            bound = _trivial(NUMBER, 2)
+        return _unless_interrupted(bound)
 
     @property
     def numbers(self) -> dict[Cell, Bound]:
         """The leakage of each published number on its own, by label."""
         return {label: self.number(label) for label in self.release.numbers}
 
-    def _number(self, j: int) -> Bound:
+    def _number(self, j: int, clock: Clock, progress: Progress | None = None) -> Bound:
+        """Return the leakage of a number; Ctrl-C is in the bound's `stats`, or raised."""
         _, noise = self.release.noise[j]
         places, k = self.release.sums[j], len(self.release.table.alphabet)
         if len(places) == k:
             return Bound.proved(NUMBER, 0.0, 0.0, tol=TOLERANCE, stats={"seconds": 0.0})
         if not self._known:
             key: Any = id(noise)
-            if key not in self._bounds:
-                self._bounds[key] = self._others_known(noise)
-            bound = self._bounds[key]
-            return _named(bound, NUMBER, self._witness(places, bound.witness))
-        people, off = self._counted(places)
+            bound = self._bounds.get(key) or self._others_known(noise, clock, progress)
+            self._keep(key, bound)
+            witness = None if bound.witness is None else self._witness(places, bound.witness)
+            return _named(bound, NUMBER, witness)
+        least = self.least_probability
+        people = people_counted(self.release.table, places, self.laws, least)
         key = id(noise), tuple(people)
-        if key not in self._bounds:
-            self._bounds[key] = self._mixed(j, noise, people, off)
-        return self._bounds[key]
+        bound = self._bounds.get(key)
+        if bound is None:
+            attacked = 0 if least is not None else None
+            bound = leakage_of_count(self.release, j, people, attacked, clock)
+            bound = _named(bound, NUMBER, bound.witness)
+        self._keep(key, bound)
+        return bound
 
-    def _others_known(self, noise: Noise) -> Bound:
+    def _keep(self, key: Any, bound: Bound) -> None:
+        """Keep a bound that is finished."""
+        if bound.stats.get("stopped") not in (Stopped.TIME_LIMIT, Stopped.INTERRUPTED):
+            self._bounds[key] = bound
+
+    def _others_known(self, noise: Noise, clock: Clock, progress: Progress | None) -> Bound:
         """Return the capacity from the bit that a person is counted, at the others' worst count.
 
         Its witness is that count, and the probability that the person is counted.
@@ -172,21 +188,31 @@ class TableLeakage(Value):
         counts = others_of(noise, self.release.table.people)
         if isinstance(noise, CountNoise):
             given = [Given([noise], [value], np.array([[0, 1]])) for value in counts]
-            bound, place = largest(given, range(2))
-            return _named(bound, "", (counts[place], float(bound.witness.probabilities[1])))
-        best, upper = None, 0.0
-        for value in counts:
-            person = AdditiveQuery(RecordSpace.binary(1), [(0, 1)], lambda one, v=value: v + one)
-            bound = record_leakage(Mechanism(person, noise), 0.0)
-            upper = max(upper, bound.upper)
-            if best is None or bound.lower > best[0].lower:
-                best = bound, (value, float(bound.witness.expand().probabilities[1]))
-        assert best is not None
-        return _named(best[0], "", best[1], upper)
+            bound, place = largest(given, range(2), clock, progress)
+            known = None if place is None else (counts[place], bound.witness.probabilities[1])
+            return _named(bound, "", known)
+        found, most = list[Bound](), log_above(2)
+        try:
+            for value in counts:
+                if progress is not None:
+                    progress(max((one.lower for one in found), default=0.0), most, len(found))
+                bit = AdditiveQuery(RecordSpace.binary(1), [(0, 1)], lambda one, v=value: v + one)
+                found.append(record_leakage(Mechanism(bit, noise), 0.0, time_limit=clock.limit))
+            stopped = Stopped.TIME_LIMIT if clock.late else None
+        except KeyboardInterrupt:
+            stopped = Stopped.INTERRUPTED
+            if not found:
+                raise
+        place = max(range(len(found)), key=lambda i: found[i].lower)
+        best = found[place]
+        known = counts[place], best.witness.expand().probabilities[1]
+        upper = most if len(found) < len(counts) else max(one.upper for one in found)
+        stats = best.stats if stopped is None else {**best.stats, "stopped": stopped}
+        return _named(best, "", known, upper, stats)
 
-    def _witness(self, places: Sequence[int], known: tuple[int, float]) -> TableAdversary:
+    def _witness(self, places: Sequence[int], known: tuple[int, Any]) -> TableAdversary:
         """Return an adversary who knows how many others are in the cells; the rest is elsewhere."""
-        table, (value, share) = self.release.table, known
+        table, (value, share) = self.release.table, (known[0], float(known[1]))
         cells = len(table.cells)
         other = next(c for c in reversed(range(len(table.alphabet))) if c not in places)
         others, law = [0] * (cells + 1), [0.0] * len(table.alphabet)
@@ -195,85 +221,60 @@ class TableLeakage(Value):
         law[places[0]], law[other] = share, 1 - share
         return TableAdversary(tuple(others[:cells]), Prior(law, table.alphabet))
 
-    def _counted(self, places: Sequence[int]) -> tuple[Any, float]:
-        """Return the distributions of each person's bit, and the probability of a wrong one.
+    def whole(self, *, time_limit: float | None = None, progress: Progress | None = None) -> Bound:
+        """Bound the leakage of the whole table about one person's cell.
 
-        The bit says whether the person is counted. The distributions are vertices, for all people
-        or for each; if only the others' are known, the first person is the one attacked.
+        Parameters
+        ----------
+        time_limit : float or None
+            Seconds after which the bounds reached are returned. A finished result is kept, and is
+            not computed again.
+        progress : callable, optional
+            Called as progress(lower, upper, parts so far), where the parts are tables of the other
+            people, or published numbers.
+
+        Returns
+        -------
+        Bound
+            In nats. `witness` attains the lower bound: a `TableAdversary`, or an
+            `IndependentAdversary` if something is known about the distributions.
+
+        Raises
+        ------
+        ValidationError
+            As for `number`.
+        SolveInterrupted
+            Ctrl-C; its ``bound`` has the bounds reached, at least those of the numbers that are
+            known already.
         """
-        k = len(self.release.table.alphabet)
-        if self.least_probability is not None:
-            low = self.least_probability * len(places)
-            high = 1 - self.least_probability * (k - len(places))
-            others = _interval([low, high])
-            return [((1.0, 0.0), (0.0, 1.0))] + [others] * (self.release.table.people - 1), OFF
-        each = [self.laws] if not isinstance(self.laws[0][0], tuple) else self.laws
-        known = {
-            one: _interval([math.fsum(law[c] for c in places) / math.fsum(law) for law in one])
-            for one in set(each)
-        }
-        found = [known[one] for one in each]
-        return (found[0] if each[0] is self.laws else found), OFF
-
-    def _mixed(self, j: int, noise: Noise, people: Any, off: float) -> Bound:
-        """Return the leakage of a number if the distributions are known to be in polytopes."""
-        label, n = self.release.numbers[j], self.release.table.people
-        if not isinstance(noise, CountNoise):
-            raise ValidationError(
-                f"release: the noise of {label!r} is {noise!r}; with laws or least_probability, "
-                "numbers with RandomRounding or a PerturbationTable are audited"
+        if WHOLE in self._bounds:
+            return self._bounds[WHOLE]
+        clock = Clock(time_limit)
+        try:
+            bound = (
+                self._written_out(clock)
+                or self._over_others(clock, progress)
+                or self._bracketed(clock, progress)
             )
-        try:
-            mechanism = Mechanism(count(n), noise.channel(n))
-            attacked = 0 if self.least_probability is not None else None
-            bound = product_leakage(mechanism, records=attacked, laws=people)
-        except ValidationError as error:
-            raise ValidationError(f"release: the number {label!r}: {error}") from error
-        # Except with probability epsilon all people's bits are as computed (theory/tables).
-        epsilon = n * off
-        missed = 2 * epsilon * (1 - math.log(epsilon) + math.log(2))
-        lower, upper = max(bound.lower - missed, 0.0), min(bound.upper + missed, math.log(2))
-        return Bound.proved(
-            NUMBER,
-            lower,
-            upper,
-            tol=TOLERANCE,
-            witness=bound.witness,
-            certificate=bound.certificate,
-            stats=bound.stats,
-        )
+        except KeyboardInterrupt:
+            bound = _trivial(WHOLE, len(self.release.table.alphabet))
+        self._keep(WHOLE, bound)
+        if WHOLE not in self._bounds:
+            noises = [] if self._known else [noise for _, noise in self.release.noise]
+            known = [j for j, noise in enumerate(noises) if id(noise) in self._bounds]
+            best = max([bound, *(self._number(j, clock) for j in known)], key=lambda one: one.lower)
+            if best is not bound:
+                bound = Bound.proved(
+                    WHOLE,
+                    best.lower,
+                    bound.upper,
+                    tol=TOLERANCE,
+                    witness=best.witness,
+                    stats=bound.stats,
+                )
+        return _unless_interrupted(bound)
 
-    @cached_property
-    def whole(self) -> Bound:
-        """The leakage of the whole table about one person's cell, in nats.
-
-        `witness` attains the lower bound. It is a `TableAdversary`, or an `IndependentAdversary` if
-        something is known about the distributions. Ctrl-C raises `cvxleak.core.SolveInterrupted`,
-        whose ``bound`` is from the number known to tell most, or 0, to log k.
-        """
-        try:
-            return self._written_out() or self._over_others() or self._bracketed()
-        except KeyboardInterrupt as error:
-            raise SolveInterrupted(self._reached()) from error
-
-    def _reached(self) -> Bound:
-        """Return bounds of the whole table, from the numbers whose leakage is known already."""
-        trivial = _trivial(WHOLE, len(self.release.table.alphabet))
-        noises = [] if self._known else [noise for _, noise in self.release.noise]
-        known = [self._number(j) for j, one in enumerate(noises) if id(one) in self._bounds]
-        if not known:
-            return trivial
-        best = max(known, key=lambda bound: bound.lower)
-        return Bound.proved(
-            WHOLE,
-            best.lower,
-            trivial.upper,
-            tol=TOLERANCE,
-            witness=best.witness,
-            stats=trivial.stats,
-        )
-
-    def _written_out(self) -> Bound | None:
+    def _written_out(self, clock: Clock) -> Bound | None:
         """Return the leakage of a small mechanism, if distributions are known or keys linked."""
         release, table = self.release, self.release.table
         k = len(table.alphabet)
@@ -281,15 +282,17 @@ class TableLeakage(Value):
         if vectors > SMALL or not (self._known or release.linked):
             return None
         with suppress(ValidationError):  # infinitely many outputs, or keys that link too much
-            bound = product_leakage(release.mechanism, **self._known)
+            bound = product_reached(release.mechanism, clock, **self._known)
             return _named(bound, WHOLE, bound.witness)
         return None
 
-    def _over_others(self) -> Bound | None:
+    def _over_others(self, clock: Clock, progress: Progress | None) -> Bound | None:
         """Return the largest capacity given the others' counts, if these are few."""
         laws = [noise for _, noise in self.release.noise if isinstance(noise, CountNoise)]
         finite = len(laws) == len(self.release.noise)
-        tables = self._tables() if finite and not (self._known or self.release.linked) else None
+        if not finite or self._known or self.release.linked:
+            return None
+        tables = others_of_table(self.release)
         if tables is None:
             return None
         values = tables @ self._incidence[:, : tables.shape[1]].T
@@ -300,7 +303,9 @@ class TableLeakage(Value):
         entries = [one.entries for one in given]
         if max(entries) > ENTRIES or sum(entries) > WORK:
             return None
-        bound, place = largest(given, self.release.table.alphabet)
+        bound, place = largest(given, self.release.table.alphabet, clock, progress)
+        if place is None:
+            return _named(bound, WHOLE, None)
         others = tuple(tables[first[place]].tolist())
         return _named(bound, WHOLE, TableAdversary(others, bound.witness))
 
@@ -324,79 +329,72 @@ class TableLeakage(Value):
             row[list(places)] = 1
         return found
 
-    def _tables(self) -> Array | None:
-        """Return the others' counts, one vector for each class of tables; None if too many.
-
-        A count above start + period may be lowered by a period, which changes no class, with the
-        people put outside, or into another cell with as large a count.
-        """
-        table = self.release.table
-        others, cells = table.people - 1, len(table.cells)
-        pairs = [start_and_period(noise) for _, noise in self.release.noise]
-        most = max(start for start, _ in pairs) + math.lcm(*(period for _, period in pairs))
-        some = range(min(most, others) + 1)
-        if (1 if table.outside else cells) * len(some) ** (cells - (not table.outside)) > OTHERS:
-            return None
-        if table.outside:
-            found = np.array([*product(some, repeat=cells)])
-            return found[found.sum(axis=1) <= others]
-        rest = np.array([*product(some, repeat=cells - 1)], dtype=int)
-        rest = rest[rest.sum(axis=1) <= others]
-        large = others - rest.sum(axis=1)
-        return np.concatenate([np.insert(rest, cell, large, axis=1) for cell in range(cells)])
-
-    def _bracketed(self) -> Bound:
+    def _bracketed(self, clock: Clock, progress: Progress | None) -> Bound:
         """Return a lower and an upper bound, neither of which has a certificate."""
-        clock = Clock()
-        bounds = self.numbers.values()
-        best = max(bounds, key=lambda bound: bound.lower)
-        lower, witness = best.lower, best.witness
-        upper = _log_above(len(self.release.table.alphabet))
-        laws, counted = self._independent
-        separate = len(laws) == len(self.release.noise)
-        if not self._known:
-            products = Products(self.release.table, laws, counted)
-            least, others = products.lower
-            if least > lower:
-                lower, witness = least, TableAdversary(others, products.law)
-            if separate:
-                told = math.fsum(bound.upper for bound in bounds) * (1 + 1e-12)
-                upper = min(upper, told, products.upper)
-        elif separate:
-            # The worst others are known ones.
-            upper = TableLeakage(self.release).whole.upper
+        ends = [0.0, log_above(len(self.release.table.alphabet)), None]
+        try:
+            for done, _ in enumerate(self._narrow(ends, clock)):
+                if progress is not None:
+                    progress(ends[0], ends[1], done)
+                if done and clock.late:
+                    break
+            stopped = Stopped.TIME_LIMIT if clock.late else None
+        except KeyboardInterrupt:
+            stopped = Stopped.INTERRUPTED
+        lower, upper, witness = ends
+        stats = {"seconds": clock.seconds}
         return Bound.proved(
             WHOLE,
             lower,
             max(lower, upper),
             tol=TOLERANCE,
             witness=witness,
-            stats={"seconds": clock.seconds},
+            stats=stats if stopped is None else {**stats, "stopped": stopped},
         )
+
+    def _narrow(self, ends: list[Any], clock: Clock) -> Iterator[None]:
+        """Narrow the bounds, the first of which is attained by the witness after them.
+
+        Yields before each step. All are replaced at once, in case of Ctrl-C.
+        """
+        bounds: list[Bound] = []
+        for j in range(len(self.release.numbers)):
+            yield
+            bounds.append(self._number(j, clock))
+            if bounds[-1].lower > ends[0] or j == 0:
+                ends[:] = bounds[-1].lower, ends[1], bounds[-1].witness
+            _unless_interrupted(bounds[-1])
+        laws, counted = self._independent
+        separate = len(laws) == len(self.release.noise)
+        if not self._known:
+            products = Products(self.release.table, laws, counted)
+            yield
+            least, others = products.lower
+            if least > ends[0]:
+                ends[:] = least, ends[1], TableAdversary(others, products.law)
+            if separate:
+                yield
+                told = math.fsum(bound.upper for bound in bounds) * (1 + 1e-12)
+                ends[1] = min(ends[1], told, products.upper)
+        elif separate:
+            # The worst others are known ones.
+            yield
+            ends[1] = TableLeakage(self.release).whole(time_limit=clock.limit).upper
 
     def __repr__(self) -> str:
         known = "".join(f", {name}={short(value)}" for name, value in self._known.items())
         return f"TableLeakage({self.release!r}{known})"
 
 
-def _interval(chances: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Return the least and the largest chance of being counted, as distributions."""
-    ends = sorted({min(max(p, 0.0), 1.0) for p in (min(chances), max(chances))})
-    return tuple((1 - p, p) for p in ends)
-
-
-def _log_above(values: int) -> float:
-    with balls.precision():
-        return balls.round_up(balls.number(values).log())
-
-
 def _trivial(name: str, values: int) -> Bound:
-    """Return the bounds of every leakage about one of so many values."""
+    """Return the bounds of every leakage about one of so many values, after Ctrl-C."""
     stats = {"stopped": Stopped.INTERRUPTED}
-    return Bound.proved(name, 0.0, _log_above(values), tol=TOLERANCE, stats=stats)
+    return Bound.proved(name, 0.0, log_above(values), tol=TOLERANCE, stats=stats)
 
 
-def _named(bound: Bound, name: str, witness: Any, upper: float | None = None) -> Bound:
+def _named(
+    bound: Bound, name: str, witness: Any, upper: float | None = None, stats: Any = None
+) -> Bound:
     """Return a bound with another name and witness, and perhaps a larger upper bound."""
     return Bound.proved(
         name,
@@ -405,8 +403,15 @@ def _named(bound: Bound, name: str, witness: Any, upper: float | None = None) ->
         tol=TOLERANCE,
         witness=witness,
         certificate=bound.certificate,
-        stats=bound.stats,
+        stats=bound.stats if stats is None else stats,
     )
+
+
+def _unless_interrupted(bound: Bound) -> Bound:
+    """Return a bound; after Ctrl-C raise it."""
+    if bound.stats.get("stopped") is Stopped.INTERRUPTED:
+        raise SolveInterrupted(bound)
+    return bound
 
 
 def table_leakage(
@@ -439,8 +444,8 @@ def table_leakage(
     Returns
     -------
     TableLeakage
-        ``number(label)``, ``numbers`` and ``whole``, `Bound` objects in nats. Each is computed when
-        it is first asked for.
+        ``number(label)``, ``numbers`` and ``whole()``, `Bound` objects in nats. Each is computed
+        when it is first asked for.
 
     Raises
     ------
@@ -474,7 +479,7 @@ def table_leakage(
     >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_leakage
     >>> table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, people=1_000_000)
     >>> found = table_leakage(TableRelease(table, RandomRounding(3)))
-    >>> print(found.whole)
+    >>> print(found.whole())
     leakage of the table: 0.77016... to 0.77016... nats (CERTIFIED)
 
     An adversary who knows less learns less:

@@ -260,7 +260,7 @@ def test_independent_people_are_in_the_report(folder):
         whole, number = table_report(RELEASE, independent=known).named(
             "leakage to independent beliefs"
         )
-        assert (whole.lower, whole.upper) == (told.whole.lower, told.whole.upper)
+        assert (whole.lower, whole.upper) == (told.whole().lower, told.whole().upper)
         assert number.upper == max(bound.upper for bound in told.numbers.values())
     for wrong in [3], {"record_floor": 0.1}:
         with pytest.raises(ValidationError, match="independent"):

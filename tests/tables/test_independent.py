@@ -21,7 +21,6 @@ from cvxleak.tables import (
     TableRelease,
     table_leakage,
 )
-from cvxleak.tables import independent as independent_module
 from cvxleak.tables.products import Products
 
 ROUNDED = RandomRounding(3)
@@ -74,7 +73,7 @@ def most_on_a_grid(release: TableRelease, points: int, least: float = 0.0) -> fl
 def test_no_product_law_on_a_grid_is_told_more(noise, least):
     table = Table({"x": ["a", "b"]}, people=3, margins=False)
     release = TableRelease(table, noise)
-    bound = table_leakage(release, least_probability=least).whole
+    bound = table_leakage(release, least_probability=least).whole()
     found = most_on_a_grid(release, 41, least)
     assert found <= bound.upper + 1e-12
     assert found >= bound.lower - 1e-3
@@ -93,7 +92,7 @@ def test_no_product_law_on_a_grid_is_told_more(noise, least):
 def test_whole_tables_are_those_of_the_mechanism_written_out(table):
     for noise in ROUNDED, RandomRounding(2):
         release = TableRelease(table, noise)
-        bound, direct = table_leakage(release).whole, product_leakage(release.mechanism)
+        bound, direct = table_leakage(release).whole(), product_leakage(release.mechanism)
         assert bound.lower == pytest.approx(direct.lower, abs=1e-6)
         assert bound.upper == pytest.approx(direct.upper, abs=1e-6)
         assert verify(bound.certificate).passed
@@ -117,7 +116,7 @@ def test_only_whether_a_person_is_counted_matters_to_a_number(known):
         assert found.number(label).lower == pytest.approx(direct.lower, abs=1e-6)
         assert found.number(label).upper == pytest.approx(direct.upper, abs=1e-6)
     assert found.number(("total",)).upper == 0
-    assert max(b.lower for b in found.numbers.values()) <= found.whole.upper
+    assert max(b.lower for b in found.numbers.values()) <= found.whole().upper
 
 
 def test_a_known_law_gives_a_binomial_mixture():
@@ -134,9 +133,9 @@ def test_a_known_law_gives_a_binomial_mixture():
     assert found.number("c").lower == pytest.approx(truth, rel=1e-6)
     assert found.number("c").upper == pytest.approx(truth, rel=1e-6)
     # Known others are the worst, and a number tells no more than the table.
-    above = table_leakage(found.release).whole.upper
-    assert found.number("d").lower <= found.whole.lower
-    assert found.whole.upper == above
+    above = table_leakage(found.release).whole().upper
+    assert found.number("d").lower <= found.whole().lower
+    assert found.whole().upper == above
 
 
 def test_closed_forms_of_single_numbers():
@@ -160,7 +159,7 @@ def test_closed_forms_of_single_numbers():
 @pytest.mark.parametrize("noise", [ROUNDED, RandomRounding(2), RandomRounding(5)])
 def test_witnesses_attain_and_local_laws_enclose(noise, margins):
     release = TableRelease(Table(SQUARE, people=40, margins=margins), noise)
-    bound = table_leakage(release).whole
+    bound = table_leakage(release).whole()
     assert bound.upper - bound.lower < 1e-8
     witness = bound.witness
     assert isinstance(witness, TableAdversary)
@@ -176,7 +175,7 @@ def test_witnesses_attain_and_local_laws_enclose(noise, margins):
 
 def test_the_worst_others_are_found_among_all():
     release = TableRelease(Table(SQUARE, people=7), RandomRounding(2, up=[0.25]))
-    bound, worst = table_leakage(release).whole, 0.0
+    bound, worst = table_leakage(release).whole(), 0.0
     for others in itertools.product(range(7), repeat=4):
         if sum(others) == 6:
             rows = rows_given(release, others)
@@ -188,9 +187,9 @@ def test_the_worst_others_are_found_among_all():
 def test_numbers_that_are_not_published_and_mixed_noise():
     table = Table(SQUARE, people=100)
     cells = {label: ROUNDED if label in table.cells else None for label in table.numbers}
-    few = table_leakage(TableRelease(table, cells)).whole
+    few = table_leakage(TableRelease(table, cells)).whole()
     rest = cells | {("total", "yes"): Gaussian(3)}
-    more = table_leakage(TableRelease(table, rest)).whole
+    more = table_leakage(TableRelease(table, rest)).whole()
     assert few.upper - few.lower < 1e-8
     # The yardstick is exact: a number more does not lower what the table tells.
     assert few.lower <= more.upper
@@ -207,7 +206,7 @@ def mixture(sigma: float) -> float:
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 1.0, 4.0, 30.0])
 def test_two_gaussian_cells_are_one_with_less_noise(sigma):
     table = Table({"x": ["a", "b"]}, people=1000)
-    bound = table_leakage(TableRelease(table, Gaussian(sigma))).whole
+    bound = table_leakage(TableRelease(table, Gaussian(sigma))).whole()
     truth = mixture(sigma / math.sqrt(2))
     assert bound.lower <= truth <= bound.upper
     assert truth - bound.lower < 0.35 * truth
@@ -219,9 +218,9 @@ def test_two_gaussian_cells_are_one_with_less_noise(sigma):
 )
 def test_bounds_meet_where_a_large_table_tells_little_or_all(noise):
     table = Table({"age": range(12), "job": range(9)}, people=1_000_000)
-    bound = table_leakage(TableRelease(table, noise)).whole
+    bound = table_leakage(TableRelease(table, noise)).whole()
     assert 0 < bound.lower <= bound.upper < bound.lower * 1.015
-    clear = table_leakage(TableRelease(table, DiscreteLaplace(0.1))).whole
+    clear = table_leakage(TableRelease(table, DiscreteLaplace(0.1))).whole()
     assert clear.upper == pytest.approx(math.log(108))
     assert clear.lower > 0.999 * math.log(108)
 
@@ -233,7 +232,7 @@ def test_whoever_knows_less_is_told_less():
     for one in "a", ("total",):
         ends = [each.number(one).upper for each in found]
         assert ends == sorted(ends, reverse=True)
-    wholes = [each.whole.lower for each in found]
+    wholes = [each.whole().lower for each in found]
     assert wholes == sorted(wholes, reverse=True)
 
 
@@ -242,8 +241,8 @@ def test_summed_keys_tell_more_than_independent_ones(tmp_path):
     wholes = []
     for summed in False, True:
         found = table_leakage(TableRelease(table, keyed(tmp_path, summed)))
-        wholes.append(found.whole)
-        assert found.number("a").upper <= found.whole.upper
+        wholes.append(found.whole())
+        assert found.number("a").upper <= found.whole().upper
     linked = TableRelease(table, keyed(tmp_path, True))
     worst = max(
         information(np.full(3, 1 / 3), rows_given(linked, (a, b)))
@@ -258,26 +257,26 @@ def test_summed_keys_tell_more_than_independent_ones(tmp_path):
 def test_of_summed_keys_the_cells_are_independent(tmp_path):
     linked = TableRelease(Table(SQUARE, people=6), keyed(tmp_path, True))
     found = table_leakage(linked)
-    assert found.whole.upper == pytest.approx(math.log(4))
-    assert found.whole.lower > found.number(("f", "no")).upper
-    witness = found.whole.witness
+    assert found.whole().upper == pytest.approx(math.log(4))
+    assert found.whole().lower > found.number(("f", "no")).upper
+    witness = found.whole().witness
     rows = rows_given(linked, witness.others)
-    assert found.whole.lower <= information(witness.law.probabilities, rows)
+    assert found.whole().lower <= information(witness.law.probabilities, rows)
     cells = [
         table_leakage(TableRelease(Table(SQUARE, people=60, margins=False), keyed(tmp_path, one)))
         for one in (True, False)
     ]
-    assert cells[1].whole.lower <= cells[0].whole.upper < math.log(4)
+    assert cells[1].whole().lower <= cells[0].whole().upper < math.log(4)
     known = table_leakage(linked, least_probability=0.1)
-    assert known.whole.lower == max(bound.lower for bound in known.numbers.values())
+    assert known.whole().lower == max(bound.lower for bound in known.numbers.values())
 
 
 def test_one_cell_tells_nothing():
     for table in (Table({"x": ["a"]}, people=4), Table({"x": ["a", "b"]}, 4, zeros=[("b",)])):
         for noise in ROUNDED, Gaussian(2):
             found = table_leakage(TableRelease(table, noise))
-            assert found.whole.lower == 0.0
-            assert found.whole.upper < 1e-12
+            assert found.whole().lower == 0.0
+            assert found.whole().upper < 1e-12
 
 
 def test_what_is_refused_is_named():
@@ -297,32 +296,64 @@ def test_what_is_refused_is_named():
 
 def test_a_table_of_one_cell_tells_exactly_nothing():
     release = TableRelease(Table({"x": ["a"]}, people=5), RandomRounding(3))
-    assert (table_leakage(release).whole.lower, table_leakage(release).whole.upper) == (0.0, 0.0)
+    assert (table_leakage(release).whole().lower, table_leakage(release).whole().upper) == (
+        0.0,
+        0.0,
+    )
 
 
-def test_ctrl_c_leaves_bounds_that_hold(monkeypatch):
-    release = TableRelease(Table({"x": ["a", "b", "c"]}, people=5), RandomRounding(3))
-    truth = table_leakage(release)
-    truths = truth.number("a"), truth.whole
+@pytest.mark.parametrize(
+    ("people", "noise", "known"),
+    [
+        (5, ROUNDED, {}),
+        (5, Gaussian(2), {}),
+        (60, ROUNDED, {"least_probability": 0.1}),
+        (60, ROUNDED, {"laws": [[0.2, 0.3, 0.5]]}),
+    ],
+)
+def test_bounds_that_are_reached_hold(people, noise, known):
+    release = TableRelease(Table({"x": ["a", "b", "c"]}, people=people), noise)
 
-    def pressed(*_):
+    def number(told, **how):
+        return told.number("a", **how)
+
+    def whole(told, **how):
+        return told.whole(**how)
+
+    for ask in number, whole:
+        parts = []
+        told = table_leakage(release, **known)
+        exact = ask(told, progress=lambda low, high, done: parts.append((low, high, done)))  # noqa: B023
+        assert ask(told) == exact
+        assert all(low <= exact.lower <= exact.upper <= high for low, high, _ in parts)
+        for last in range(len(parts)):
+            told, calls = table_leakage(release, **known), []
+
+            def press(*part):
+                calls.append(part)  # noqa: B023
+                if len(calls) > last:  # noqa: B023
+                    raise KeyboardInterrupt
+
+            with pytest.raises(SolveInterrupted) as stopped:
+                ask(told, progress=press)
+            bound = stopped.value.bound
+            assert bound.stats["stopped"] is Stopped.INTERRUPTED
+            assert parts[last][0] <= bound.lower <= exact.lower
+            assert exact.upper <= bound.upper <= math.log(3) + 1e-12
+            assert ask(told) == exact
+        late = ask(table_leakage(release, **known), time_limit=0.0)
+        assert late.lower <= exact.lower <= exact.upper <= late.upper
+        assert late.stats["stopped"] is Stopped.TIME_LIMIT or late == exact
+
+
+def test_what_is_known_of_numbers_is_kept():
+    def press(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(independent_module, "largest", pressed)
-    told = table_leakage(release)
-    with pytest.raises(SolveInterrupted) as number:
-        told.number("a")
+    told = table_leakage(TableRelease(Table({"x": ["a", "b", "c"]}, people=5), ROUNDED))
+    number = told.number("a")
     with pytest.raises(SolveInterrupted) as whole:
-        _ = told.whole
-    for found, true, values in zip((number, whole), truths, (2, 3), strict=True):
-        bound = found.value.bound
-        assert bound.stats["stopped"] is Stopped.INTERRUPTED
-        assert bound.lower <= true.lower <= true.upper <= bound.upper
-        assert bound.upper == pytest.approx(math.log(values))
-    monkeypatch.undo()
-    told.number("a")
-    monkeypatch.setattr(independent_module, "largest", pressed)
-    with pytest.raises(SolveInterrupted) as whole:
-        _ = told.whole
-    assert whole.value.bound.lower == truths[0].lower > 0
-    assert whole.value.bound.witness == truths[0].witness
+        told.whole(progress=press)
+    assert whole.value.bound.lower == number.lower > 0
+    assert whole.value.bound.witness == number.witness
+    assert whole.value.bound.upper == pytest.approx(math.log(3))
