@@ -479,6 +479,10 @@ def table_privacy(
         other cells are known. With several margins it is far from tight; it is 1 for large numbers
         of keys in a 2 x 2 table, some with empty cells, and those with all margins of three
         variables (:doc:`/theory/tables`).
+
+        If the maximum is over all tables, and more than 1,024 differ in what they tell, as with two
+        variables, the upper bound is 1. The lower bound is attained by a move that leaves a cell
+        empty, and is near 1 at every epsilon; rho is infinite.
     move : tuple of two cells, optional
         Two cells from `Table.alphabet` ("outside" included, if the table has it). The maximum over
         all pairs if left out.
@@ -503,8 +507,9 @@ def table_privacy(
     Raises
     ------
     ValidationError
-        Too many numbers or tables linked by keys, or too many pairs of cells, to enumerate; cells
-        that do not exist or are equal; with `this_table`, no person in the first cell.
+        Too many numbers or tables linked by keys from 0 to 1, or too many pairs of cells, to
+        enumerate; cells that do not exist or are equal; with `this_table`, no person in the first
+        cell.
     SolveInterrupted
         Ctrl-C; its ``bound`` is the TablePrivacy with the moves examined so far.
 

@@ -12,6 +12,7 @@ from scipy.optimize import root
 
 from cvxleak import measures
 from cvxleak.core import ValidationError
+from cvxleak.model import Gaussian
 from cvxleak.tables import (
     PerturbationTable,
     RandomRounding,
@@ -23,6 +24,7 @@ from cvxleak.tables import (
     realized_leakage,
     table_privacy,
 )
+from cvxleak.tables import moves as many
 
 ROW = Table({"x": ["a", "b", "c"]}, counts=[2, 1, 1])
 WITH_EMPTY = Table({"x": ["a", "b", "c", "d"]}, counts=[2, 0, 3, 1])
@@ -215,9 +217,7 @@ def test_privacy_of_other_tables_is_between_its_bounds(tmp_path, table, monkeypa
 
 
 @pytest.mark.parametrize("table", [ROW, OUTSIDE, ONE_MARGIN])
-@pytest.mark.parametrize("work", [keys.WORK, 1])
-def test_the_worst_of_all_tables_is_that_of_each(tmp_path, table, monkeypatch, work):
-    monkeypatch.setattr(keys, "WORK", work)
+def test_the_worst_of_all_tables_is_that_of_each(tmp_path, table, monkeypatch):
     release = TableRelease(table, with_keys(tmp_path, 4))
     size, n = len(table.cells), table.people
     worst = dict.fromkeys((0.0, 0.5, 1.5), 0.0)
@@ -235,13 +235,62 @@ def test_the_worst_of_all_tables_is_that_of_each(tmp_path, table, monkeypatch, w
                 after = by_all_keys(release, moved(one, a, b), 4)
                 for epsilon in worst:
                     worst[epsilon] = max(worst[epsilon], hockey_stick(law, after, epsilon))
-    privacy = table_privacy(release)
-    for epsilon, truth in worst.items():
-        bound = privacy.profile(epsilon)
-        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
-        if work > 1:
-            assert bound.lower == pytest.approx(bound.upper, abs=1e-12)
+    for work, most in (keys.WORK, many.LINKED), (1, many.LINKED), (keys.WORK, 1):
+        monkeypatch.setattr(keys, "WORK", work)
+        monkeypatch.setattr(many, "LINKED", most)
+        privacy = table_privacy(release)
+        for epsilon, truth in worst.items():
+            bound = privacy.profile(epsilon)
+            assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+            assert bound.lower > 0.9 * truth or work == 1
             assert sum(bound.witness.counts) == n or table.outside
+            if work > 1 < most:
+                assert bound.lower == pytest.approx(bound.upper, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "people", "hidden", "options"),
+    [
+        ((2, 3), 5, (), {}),
+        ((2, 3), 9, (7, 9), {"outside": True}),
+        ((3, 3), 7, (0, 14), {"zeros": [(0, 1)]}),
+        ((3, 3), 4, range(9), {"outside": True}),
+        ((2, 2, 2), 6, (), {"margins": [("a", "b"), ("c",)]}),
+        ((6,), 5, (), {}),
+        ((2, 3), 1, (), {}),
+    ],
+)
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_cell_that_is_emptied_gives_a_lower_bound(
+    tmp_path, monkeypatch, shape, people, hidden, options, size, named
+):
+    monkeypatch.setattr(many, "LINKED", 1)
+    variables = {name: range(k) for name, k in zip("abc", shape, strict=False)}
+    table = Table(variables, people, **options)
+    noise = dict.fromkeys(table.numbers, with_keys(tmp_path, size))
+    noise |= dict.fromkeys([table.numbers[place] for place in hidden])
+    keyed_alone = TableRelease(table, noise)
+    noise[table.numbers[1]] = Gaussian(3)  # left out of the lower bound
+    release = TableRelease(table, noise)
+    move = (table.alphabet[-1], table.alphabet[2]) if named else None
+    privacy = table_privacy(release, move)
+    bound = privacy.profile(0.5)
+    found = bound.witness
+    assert bound.upper == 1
+    assert privacy.zcdp().lower == math.inf == privacy.zcdp().upper
+    assert move in (None, (found.source, found.target))
+    inside = [*found.counts, people - sum(found.counts)]
+    a, b = (table.place_of(cell, "move") for cell in (found.source, found.target))
+    assert min(inside) >= 0 < inside[a]
+    assert inside[-1] == 0 or table.outside
+    after = list(inside)
+    after[a] -= 1
+    after[b] += 1
+    law, other = (by_all_keys(keyed_alone, some, size) for some in (inside, after))
+    assert 0 < bound.lower <= hockey_stick(law, other, 0.5) + 1e-12
+    alone = max(sum(p for y, p in x.items() if y not in z) for x, z in ((law, other), (other, law)))
+    assert alone - 0.01 <= bound.lower  # nearly all that one of the two tables excludes is counted
 
 
 def test_cells_whose_keys_stay_hidden_narrow_the_upper_bound(tmp_path, monkeypatch):
@@ -308,6 +357,11 @@ def test_two_way_tables_with_256_keys_have_bounds(tmp_path):
     for move in (((0, 0), (1, 1)), ((0, 0), (0, 1)), ((0, 0), (1, 0))):
         bound = table_privacy(release, move, this_table=True).profile(0.5)
         assert 0.1 < bound.lower < bound.upper < 0.95
+    for shape in (4, 5), (10, 15):
+        table = Table({"x": range(shape[0]), "y": range(shape[1])}, 10_000)
+        privacy = table_privacy(TableRelease(table, noise))
+        # At every level the same, since one of the two tables excludes what the other may give.
+        assert privacy.profile(8).lower == privacy.profile(0).lower > 0.9
 
 
 def test_beliefs_are_those_of_bayes_on_the_joint_law(tmp_path):
@@ -329,17 +383,16 @@ def test_what_is_too_large_is_named(tmp_path):
     release = TableRelease(table, noise)
     with pytest.raises(ValidationError, match=r"joint law of 25 numbers .* the most is 268435456"):
         release.law([2] * 16)
-    with pytest.raises(ValidationError, match="this_table=True asks about its counts"):
-        table_privacy(release)
-    with pytest.raises(ValidationError, match=r"there are \d+ tables that differ"):
-        table_privacy(release, ((0, 0), (1, 1)))
     mixed = dict.fromkeys(ROW.numbers, noise) | {("total",): with_keys(tmp_path, 8)}
     with pytest.raises(ValidationError, match=r"different keys \(64, 8\)"):
         TableRelease(ROW, mixed).law([2, 1, 1])
     path = tmp_path / "p.csv"
     path.write_text("i,j,p\n1,0,1/2\n1,2,1/2\n")
+    release = TableRelease(table, PerturbationTable(path))
     with pytest.raises(ValidationError, match="from 0 to 1 link"):
-        table_privacy(TableRelease(table, PerturbationTable(path)), this_table=True)
+        table_privacy(release, this_table=True)
+    with pytest.raises(ValidationError, match=r"there are \d+ tables .* this_table=True asks"):
+        table_privacy(release)
 
 
 def test_numbers_that_share_no_cell_are_independent(tmp_path):

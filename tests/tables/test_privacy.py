@@ -24,7 +24,8 @@ from cvxleak.tables import (
 )
 from cvxleak.tables.alike import unlike_pairs
 from cvxleak.tables.losses import Book
-from cvxleak.tables.moves import Moves, _Shape
+from cvxleak.tables.moves import Moves
+from cvxleak.tables.shapes import Shape
 
 PTABLE = Path(__file__).parents[2] / "examples" / "ptable.csv"
 LEVELS = (0.0, 0.3, 1.0, 2.5)
@@ -125,8 +126,8 @@ def test_moves_that_are_left_out_are_like_one_that_is_kept():
         kept = [*unlike_pairs(moves.within, moves.kinds)]
         some_left_out += len(kept) < len(pairs)
         # Shapes with the same key have the same cases.
-        assert {_Shape(moves, *pair).key for pair in kept} == {
-            _Shape(moves, *pair).key for pair in pairs
+        assert {Shape(moves, *pair).key for pair in kept} == {
+            Shape(moves, *pair).key for pair in pairs
         }
     assert some_left_out > 4
 
