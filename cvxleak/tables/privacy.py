@@ -393,7 +393,9 @@ class TablePrivacy(Value):
         tops[0] = (most[1:] + fall * steps)[0]
         tops[-1] = (most[:-1] + rise * steps)[-1]
         tops += ROUNDING * (1 + np.abs(most[1:]) + np.abs(most[:-1]))
-        tops = np.vstack([tops, 1 - certain - c[-1] * rates + ROUNDING])
+        # H_c is nowhere below the probability P of what R excludes.
+        tops = np.vstack([tops, np.full_like(rates, math.inf)])
+        tops = np.minimum(tops, 1 - certain - np.outer(c, rates) + ROUNDING)
         return np.clip(least.max(axis=0) - ROUNDING, 0.0, 1.0), tops, most.max(axis=0)
 
     @cached_property
