@@ -31,7 +31,6 @@ from typing import NamedTuple
 import numpy as np
 from flint import fmpq
 
-from cvxleak.core.errors import ValidationError
 from cvxleak.tables.cosets import EXACT, Labels, Side, pairs_of_sets
 from cvxleak.tables.grid import GridLosses
 from cvxleak.tables.keys import (
@@ -50,6 +49,9 @@ __all__ = ["Between", "KeyedMove"]
 
 MIXED = 1 << 29
 """Most products for the distributions given the published values of cells with hidden keys."""
+
+FINE = 1 << 12
+"""Most parts of equal width into which keys from 0 to 1 are divided."""
 
 BLOCKS = 1 << 12
 """Number of intervals into which ratios of two distributions are sorted if they are too many."""
@@ -193,10 +195,7 @@ class KeyedMove:
     def revealed(self) -> tuple[Ratios, Ratios]:
         """Return the ratios, in both orders, with all other cells' keys or values revealed."""
         if self.keys is None:
-            raise ValidationError(
-                "release: keys from 0 to 1 link its numbers; what they tell is computed for small "
-                "tables with one margin"
-            )
+            return _both_orders(*self._by_sets())
         keys, touched = self.keys, self.touched
         outcomes = [
             sorted({y for value in one.values for y in one.linked.noise.law(value)})
@@ -233,28 +232,40 @@ class KeyedMove:
     def _by_sets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs P, R and how often they occur, with parts of the two cells' keys, too.
 
-        If shifts depend on each other, both keys are revealed, and with them everything.
+        If shifts depend on each other, both keys are revealed, and with them everything. If keys
+        are from 0 to 1, published values are functions of the whole part of K times the key for
+        some K. The rest of K times each key is revealed, and with it what sums of these carry. So
+        the whole parts are K keys with other shifts, as uniform and independent; but the rest of
+        the key of no people, which is 0, would reveal that nobody is there.
         """
-        assert self.keys is not None
         all_told = np.array([1, 0]), np.array([0, 1]), np.ones(2, int)
         changed, held, taken = self._ordered
         if len(taken) < sum(map(bool, held)):
             return all_told
+        steps = [[*map(one.linked.noise.steps, one.values)] for one in changed]
+        keys = self.keys
+        if keys is None:
+            keys = math.lcm(*(end.denominator for one in steps for some in one for end, _ in some))
+            moved = any(
+                cell is not None and bool(self.counts[0][cell]) != bool(self.counts[1][cell])
+                for cell in self.cells
+            )
+            if moved or keys > FINE:
+                return all_told
         sides = []
         for which, cell in enumerate(self.cells):
             numbers: tuple[list[Labels], list[Labels]] = [], []
-            for one, others in zip(changed, held, strict=True):
+            for one, some, others in zip(changed, steps, held, strict=True):
                 if one.sides[which]:
                     before, after = (
-                        np.array([y for _, y in steps])[places_of_keys(steps, self.keys)]
-                        for steps in map(one.linked.noise.steps, one.values)
+                        np.array([y for _, y in own])[places_of_keys(own, keys)] for own in some
                     )
                     numbers[bool(others)].append((before, after))
             if cell is not None:
                 people = bool(self.counts[0][cell]), bool(self.counts[1][cell])
                 sides.append(Side(people, *numbers))
         summed = any(all(one.sides) for one in self.touched)
-        return pairs_of_sets(sides, self.keys, summed) or all_told
+        return pairs_of_sets(sides, keys, summed) or all_told
 
     def _mixed(self, p: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs P, R and how often they occur, with the keys of some cells hidden.

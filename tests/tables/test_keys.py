@@ -387,11 +387,29 @@ def test_what_is_too_large_is_named(tmp_path):
         TableRelease(ROW, mixed).law([2, 1, 1])
     path = tmp_path / "p.csv"
     path.write_text("i,j,p\n1,0,1/2\n1,2,1/2\n")
-    release = TableRelease(table, PerturbationTable(path))
-    with pytest.raises(ValidationError, match="from 0 to 1 link"):
-        table_privacy(release, this_table=True)
     with pytest.raises(ValidationError, match=r"there are \d+ tables .* this_table=True asks"):
-        table_privacy(release)
+        table_privacy(TableRelease(table, PerturbationTable(path)))
+
+
+@pytest.mark.parametrize("counts", [[3, 2, 2], [2, 1, 0, 2], [1, 1, 2]])
+def test_parts_of_keys_from_0_to_1_tell_no_less_than_the_table(tmp_path, counts):
+    path = tmp_path / "p.csv"
+    path.write_text("i,j,p\n1,0,1/4\n1,2,3/4\n2,2,1/2\n2,3,1/2\n")
+    release = TableRelease(
+        Table({"x": range(len(counts))}, counts=counts), PerturbationTable(path, 2)
+    )
+    after = [counts[0] - 1, counts[1] + 1, *counts[2:]]
+    move = keyed.KeyedMove([*release.keyed.values()], (0, 1), (counts, after))
+    exact = move.exact({}, 1)
+    assert exact is not None
+    for one, above in zip(exact, move.revealed(), strict=True):
+        assert one.below(above)
+    large = np.arange(3, 15).reshape(3, 4)
+    whole = TableRelease(
+        Table({"x": range(3), "y": range(4)}, counts=large), PerturbationTable(path, 2)
+    )
+    delta = table_privacy(whole, ((0, 0), (1, 1)), this_table=True).profile(0.5)
+    assert 0.5 < delta.lower < delta.upper < 1
 
 
 def test_numbers_that_share_no_cell_are_independent(tmp_path):
