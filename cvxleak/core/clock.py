@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cvxleak.core.validation import real_number
 
@@ -68,6 +68,13 @@ class Clock:
     def share(self, parts: int) -> float | None:
         """Return an equal share of the remaining time, as `limit`."""
         return None if self.limit is None else self.left / parts
+
+    def shares(self, parts: int) -> Iterator[float | None]:
+        """Yield the limits of so many searches, one after the other.
+
+        Each is an equal share of the time that the searches before it left.
+        """
+        return (self.share(waiting) for waiting in range(parts, 0, -1))
 
 
 class Stop:

@@ -235,10 +235,8 @@ def _counts(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _between(low: int | None, high: int | None) -> str:
-    """Say what the bounds of a true value are, if they were reached."""
-    if low is None:
-        return "not computed"
+def _between(low: int, high: int | None) -> str:
+    """Say what the bounds of a true value are."""
     if high is None:
         return f"at least {low}"
     return f"{low} to {high}" if low != high else f"{low} exactly"

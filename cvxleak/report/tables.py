@@ -13,7 +13,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import in_order, instance, one_of, real_number
 from cvxleak.model import Prior
-from cvxleak.problem import Bound
+from cvxleak.problem import Bound, Status, Stopped
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -23,7 +23,7 @@ from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
 
 if TYPE_CHECKING:
-    from cvxleak.tables import TableLeakage, TableMove, TablePrivacy, TableRelease
+    from cvxleak.tables import PossibleCounts, TableLeakage, TableMove, TablePrivacy, TableRelease
 
 __all__ = ["table_report"]
 
@@ -69,7 +69,8 @@ def table_report(
     tol : float, optional
         For the searches at `entropy_floors`, as for `audit_report`.
     time_limit : float or None
-        Seconds for these searches and for what is said of differential privacy, together.
+        Seconds for all of this together, except for what the published values tell about each
+        person.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -84,6 +85,8 @@ def table_report(
     ------
     ValidationError
         Arguments of the wrong kind, or published values that do not fit the table.
+    InfeasibleError
+        No table could have been published like this.
 
     Examples
     --------
@@ -111,7 +114,8 @@ def table_report(
     levels = sorted({real_number(level, "epsilons", 0.0, open_high=True) for level in given})
     values = None if published is None else asked.as_published(published)
     if values is not None:
-        asked.allowed(values)  # or it says at once which value is impossible
+        # What is impossible is refused before anything else is computed.
+        possible_counts(asked, values, time_limit=0.0)
     floors: list[float] = []
     if len(in_order(entropy_floors, "entropy_floors")):
         floors = check_floors(asked.mechanism, entropy_floors, unit)
@@ -129,12 +133,14 @@ def table_report(
     for name in known_laws:
         one_of(name, ("laws", "least_probability"), "independent")
     told = table_leakage(asked, **known_laws)
+    shares = clock.shares(len(levels) + 4 + len(floors) + (values is not None))
     found = [
-        *_private(privacy, levels, unit, progress, clock, len(floors)),
-        *_to_independent(told, known_laws, unit, progress),
+        *_private(privacy, levels, unit, progress, shares),
+        *_to_independent(told, known_laws, unit, progress, shares),
     ]
     if floors:
-        search = Searches(asked.mechanism, unit, tol, clock.limit, progress)
+        limit = clock.share(2) if values is not None else clock.limit
+        search = Searches(asked.mechanism, unit, tol, limit, progress)
         found += search.run(check_targets(asked.mechanism, None, [1]), floors)
     facts: dict[str, Any] = {
         "people": asked.table.people,
@@ -159,11 +165,13 @@ def table_report(
         possible = solved(
             progress,
             names.POSSIBLE,
-            lambda **_: possible_counts(asked, values, progress=progress.count),
+            functools.partial(possible_counts, asked, values, progress=progress.count),
+            time_limit=clock.limit,
         )
+        certain = _certain(possible, clock.late, progress)
         for key in ("lower", "upper"):
             ends = dict(zip(possible.numbers, getattr(possible, key), strict=True))
-            _note(facts, key, [ends.get(label) for label in asked.numbers])
+            _note(facts, key, [ends[label] for label in asked.numbers])
         for realized in solved(progress, names.PML, reached) if counted else ():
             chances = dict(zip(realized.cells, np.diag(realized.posterior), strict=True))
             leakages = dict(zip(realized.cells, realized.pml, strict=True))
@@ -171,12 +179,7 @@ def table_report(
                 shown = [of_cells.get(label, math.nan) for label in asked.numbers]
                 _note(facts, key, [None if math.isnan(x) else float(x) for x in shown])
             found += _realized(realized, unit)
-        count = float(len(possible.known))
-        meaning = (
-            f"How many of {len(possible.numbers)} cells and margins have a true value that is "
-            "certain, given everything published and the number of people."
-        )
-        found.append(Quantity.computed(names.POSSIBLE, count, names.COUNT, meaning))
+        found.append(certain)
     return Report(unit, tuple(found), facts, progress.interrupted)
 
 
@@ -185,14 +188,12 @@ def _private(
     levels: Sequence[float],
     unit: str,
     progress: Progress,
-    clock: Clock,
-    others: int,
+    shares: Iterator[float | None],
 ) -> Iterator[Quantity]:
     """Yield how well the whole table tells in which of two cells one person is.
 
-    `others` is how many further searches the time is for.
+    `shares` are the time limits.
     """
-    waiting = iter(range(others + len(levels) + 2, others, -1))
 
     def profile(what: str, epsilon: float) -> Bound:
         return solved(
@@ -201,7 +202,7 @@ def _private(
             functools.partial(privacy.profile, progress=progress.update),
             unit=names.PROBABILITY,
             epsilon=epsilon,
-            time_limit=clock.share(next(waiting)),
+            time_limit=next(shares),
         )
 
     test = profile(names.ADVANTAGE, 0.0)
@@ -219,8 +220,7 @@ def _private(
     if progress.interrupted:
         return
     solve = functools.partial(privacy.zcdp, progress=progress.update)
-    share = clock.share(next(waiting))
-    rho = solved(progress, names.TABLE_ZCDP, solve, time_limit=share)
+    rho = solved(progress, names.TABLE_ZCDP, solve, time_limit=next(shares))
     meaning = "The rho of zero-concentrated differential privacy of the whole table"
     if rho.lower == math.inf:
         meaning = (
@@ -240,27 +240,36 @@ def _between(privacy: TablePrivacy, move: TableMove | None) -> str:
 
 
 def _to_independent(
-    told: TableLeakage, known: Mapping[str, Any], unit: str, progress: Progress
+    told: TableLeakage,
+    known: Mapping[str, Any],
+    unit: str,
+    progress: Progress,
+    shares: Iterator[float | None],
 ) -> Iterator[Quantity]:
     """Yield what the table and the number that tells most tell, all people being independent."""
     if progress.interrupted:
         return
     labels = told.release.numbers
 
-    def numbers(**_: Any) -> dict[Any, Bound]:
-        bounds = {}
+    def numbers(time_limit: float | None) -> dict[Any, Bound]:
+        bounds, clock = {}, Clock(time_limit)
         try:
             for done, label in enumerate(labels):
                 progress.count(done, len(labels))
-                bounds[label] = told.number(label)
+                bounds[label] = told.number(label, time_limit=clock.limit)
         except KeyboardInterrupt as error:
             raise SolveInterrupted(bounds) from error
         return bounds
 
-    bounds = solved(progress, names.INDEPENDENT_LEAKAGE, numbers)
+    bounds = solved(progress, names.INDEPENDENT_LEAKAGE, numbers, time_limit=next(shares))
     if progress.interrupted:
         return
-    whole = solved(progress, names.INDEPENDENT_LEAKAGE, lambda **_: told.whole())
+    whole = solved(
+        progress,
+        names.INDEPENDENT_LEAKAGE,
+        functools.partial(told.whole, progress=progress.update),
+        time_limit=next(shares),
+    )
     label = max(bounds, key=lambda one: bounds[one].upper)
     for subject, value, bound in (
         ("the whole table tells", None, whole),
@@ -288,6 +297,22 @@ def _realized(realized: Any, unit: str) -> Iterator[Quantity]:
         f"To an adversary who knows the cells of all other people, this person is in {cell} with "
         f"probability {say.percent(chance)}; it was {say.percent(before)} before.",
         value=cell,
+    )
+
+
+def _certain(possible: PossibleCounts, late: bool, progress: Progress) -> Quantity:
+    """Return how many true values are certain; a lower bound if not all numbers were computed."""
+    known, total = float(len(possible.known)), len(possible.numbers)
+    meaning = (
+        f"How many of {total} cells and margins have a true value that is certain, given "
+        "everything published and the number of people."
+    )
+    if not (late or progress.interrupted):
+        return Quantity.computed(names.POSSIBLE, known, names.COUNT, meaning)
+    stopped = Stopped.INTERRUPTED if progress.interrupted else Stopped.TIME_LIMIT
+    status = Status.BRACKETED.name
+    return Quantity(
+        names.POSSIBLE, known, float(total), names.COUNT, status, meaning, stopped=stopped
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -136,6 +136,7 @@ def estimate_counts(
     *,
     sums: Mapping[Hashable, Iterable[Hashable]] | None = None,
     people_known: bool = True,
+    progress: Callable[[int, int], None] | None = None,
 ) -> CountEstimate:
     r"""Return simultaneous confidence intervals for the true counts behind published numbers.
 
@@ -169,6 +170,8 @@ def estimate_counts(
     people_known : bool
         Whether the number of people in the table of a release (or an upper bound on it, if some may
         be outside) is known, too. If all cells are published, it bounds them as well.
+    progress : callable, optional
+        Called as progress(numbers so far, numbers in all) before each number or sum.
 
     Returns
     -------
@@ -227,10 +230,17 @@ def estimate_counts(
     parts = _sums(_margins(noise) if isinstance(noise, TableRelease) else {}, values)
     parts |= _sums({} if sums is None else sums, values)
     added = [label for label in parts if label not in values]
-    tail = (1 - fraction(level)) / (2 * (len(values) + len(added)))
+    total = len(values) + len(added)
+    tail = (1 - fraction(level)) / (2 * total)
     ends: dict[Hashable, Ends] = {}
+
+    def tell() -> None:
+        if progress is not None:
+            progress(len(ends), total)
+
     try:
         for label, y in values.items():
+            tell()
             try:
                 ends[label] = counts_within(laws[label], y, tail)
             except ValidationError as error:
@@ -238,6 +248,7 @@ def estimate_counts(
                     raise
                 raise ValidationError(f"published[{short(label)}]: {error.detail}") from error
         for label in added:
+            tell()
             values[label] = sum((values[part] for part in parts[label]), Fraction(0))
             ends[label] = sum_within([laws[part] for part in parts[label]], values[label], tail)
     except KeyboardInterrupt as error:

@@ -388,7 +388,7 @@ class TableLeakage(Value):
 
 def _trivial(name: str, values: int) -> Bound:
     """Return the bounds of every leakage about one of so many values, after Ctrl-C."""
-    stats = {"stopped": Stopped.INTERRUPTED}
+    stats = {"seconds": 0.0, "stopped": Stopped.INTERRUPTED}
     return Bound.proved(name, 0.0, log_above(values), tol=TOLERANCE, stats=stats)
 
 

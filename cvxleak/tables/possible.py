@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, lil_array, vstack
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance
@@ -99,6 +100,7 @@ def possible_counts(
     published: Any,
     *,
     people_known: bool = True,
+    time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PossibleCounts:
     """Bound the true counts, given all published numbers.
@@ -120,6 +122,10 @@ def possible_counts(
     people_known : bool
         Whether the number of people in the table (or an upper bound on it, if some may be outside)
         is known, too.
+    time_limit : float or None
+        Seconds after which the numbers that are left get bounds from the cells and margins that
+        they share people with, without linear programs; their `smallest` and `largest` are a value
+        that was found. The first number is always computed.
     progress : callable, optional
         Called as progress(numbers so far, numbers in all) before each number.
 
@@ -134,7 +140,7 @@ def possible_counts(
     ValidationError
         Labels that are not published numbers, or a value that its noise cannot produce.
     SolveInterrupted
-        Ctrl-C; its ``bound`` holds the numbers completed so far.
+        Ctrl-C; its ``bound`` is what a time limit would leave, or None before the first number.
 
     Notes
     -----
@@ -159,20 +165,23 @@ def possible_counts(
     asked = instance(release, TableRelease, "release")
     values = asked.as_published(published)
     program = _Program(asked, values, instance(people_known, bool, "people_known"))
+    sums, clock = asked.table.sums, Clock(time_limit)
     ends: list[tuple[int, int | None, int, int | None]] = []
+
+    def found() -> PossibleCounts:
+        rest = [program.ends(places, program.near) for places in sums[len(ends) :]]
+        return PossibleCounts(asked.table.numbers, *zip(*ends, *rest, strict=True))
+
     try:
-        for done, places in enumerate(asked.table.sums):
+        for done, places in enumerate(sums):
             if progress is not None:
-                progress(done, len(asked.table.sums))
-            ends.append(program.ends(places))
+                progress(done, len(sums))
+            if ends and clock.late:
+                break
+            ends.append(program.ends(places, program.most))
     except KeyboardInterrupt as error:
-        raise SolveInterrupted(_found(asked, ends) if ends else None) from error
-    return _found(asked, ends)
-
-
-def _found(release: TableRelease, ends: Sequence[Any]) -> PossibleCounts:
-    lower, upper, smallest, largest = zip(*ends, strict=True)
-    return PossibleCounts(release.table.numbers[: len(ends)], lower, upper, smallest, largest)
+        raise SolveInterrupted(found() if ends else None) from error
+    return found()
 
 
 class _Program:
@@ -197,6 +206,7 @@ class _Program:
         columns = np.concatenate([np.array(places, dtype=int) for places in self.sums])
         shape = (len(self.sums), self.cells)
         self.matrix = csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
+        self.point: list[int] = []  # a table that could have been published like this
 
     def _tighten(self) -> None:
         """Bound each cell by the sums that it is in and the bounds of their other cells."""
@@ -215,14 +225,28 @@ class _Program:
                     raise _impossible()
                 self.box[c] = (bottom, top)
 
-    def ends(self, places: Sequence[int]) -> tuple[int, int | None, int, int | None]:
+    def ends(
+        self,
+        places: Sequence[int],
+        most: Callable[[Sequence[int], int], tuple[Any, int | None]],
+    ) -> tuple[int, int | None, int, int | None]:
         """Return the bounds of the sum of some cells, and the least and largest that was found."""
-        below, smallest = self._most(places, -1)
-        above, largest = self._most(places, 1)
+        below, smallest = most(places, -1)
+        above, largest = most(places, 1)
         low = 0 if math.isinf(below) else max(0, math.ceil(-below))
         return low, None if math.isinf(above) else math.floor(above), -(smallest or 0), largest
 
-    def _most(self, places: Sequence[int], sign: int) -> tuple[Any, int | None]:
+    def near(self, places: Sequence[int], sign: int) -> tuple[Any, int | None]:
+        """Return a quick upper bound on `sign` times a sum, and its value in a known table."""
+        bottoms, tops = zip(*(self.box[c] for c in places), strict=True)
+        ends: list[Interval] = [(sum(bottoms), None if None in tops else sum(tops))]
+        ends += [hull for sums, hull in zip(self.sums, self.hull, strict=True) if sums == places]
+        value = sign * sum(self.point[c] for c in places)
+        if sign < 0:
+            return -max(low for low, _ in ends), value
+        return min((high for _, high in ends if high is not None), default=math.inf), value
+
+    def most(self, places: Sequence[int], sign: int) -> tuple[Any, int | None]:
         """Return a proved upper bound on `sign` times a sum, and its largest value found."""
         cost = np.zeros(self.cells)
         cost[list(places)] = -sign
@@ -264,6 +288,7 @@ class _Program:
         for point in (start, *self._whole(cost)):
             counts = [] if point is None else [round(x) for x in point.tolist()]
             if counts and self._possible(counts):
+                self.point = counts
                 return sign * sum(counts[c] for c in places)
         raise _impossible()
 

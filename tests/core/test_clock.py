@@ -24,6 +24,18 @@ def test_a_clock_is_late_once_its_seconds_are_over(monkeypatch):
     assert (unlimited.late, unlimited.left, unlimited.limit) == (False, math.inf, None)
 
 
+def test_what_a_search_leaves_is_shared_by_those_after_it(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    shares = Clock(12.0).shares(3)
+    assert next(shares) == 4.0
+    now = 2.0
+    assert next(shares) == 5.0
+    now = 11.0
+    assert list(shares) == [1.0]
+    assert list(Clock().shares(2)) == [None, None]
+
+
 @pytest.mark.parametrize("given", [-1.0, math.nan, "soon"])
 def test_limits_that_are_none_are_refused_by_name(given):
     with pytest.raises(ValidationError, match="--time-limit"):

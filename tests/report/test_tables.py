@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cvxleak.cli.app import app
-from cvxleak.core import ValidationError
+from cvxleak.core import InfeasibleError, ValidationError
 from cvxleak.model import Gaussian
 from cvxleak.problem import Stopped
 from cvxleak.report import Progress, html_page, table_report
@@ -25,7 +25,6 @@ from cvxleak.tables import (
     table_leakage,
     table_privacy,
 )
-from cvxleak.tables.possible import _Program
 
 TABLE = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, counts=[[5, 2], [4, 0]])
 RELEASE = TableRelease(TABLE, RandomRounding(3))
@@ -179,20 +178,24 @@ def test_ctrl_c_leaves_a_report(monkeypatch):
     class Patient(Progress):
         reports_interrupts = True
 
-    ends, seen = _Program.ends, []
+        def begin(self, what):
+            self.what = what
 
-    def once(self, places):
-        seen.append(places)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-        return ends(self, places)
+        def count(self, done, total):
+            if (self.what, done) == ("numbers known exactly", 2):
+                raise KeyboardInterrupt
 
-    monkeypatch.setattr(_Program, "ends", once)
-    report = table_report(RELEASE, published=PUBLISHED, progress=Patient())
+    whole, report = (
+        table_report(RELEASE, published=PUBLISHED, progress=each) for each in (None, Patient())
+    )
     assert report.interrupted
-    assert [cell["lower"] is None for cell in report.facts["cells"]] == [False] + 8 * [True]
-    page = html_page(report, ["A table"])
-    assert page.count("not computed") == 8
+    for mine, exact in zip(report.facts["cells"], whole.facts["cells"], strict=True):
+        assert mine["lower"] <= exact["lower"] <= exact["upper"] <= mine["upper"]
+    late = table_report(RELEASE, published=PUBLISHED, time_limit=0.0)
+    for part, why in (report, Stopped.INTERRUPTED), (late, Stopped.TIME_LIMIT):
+        (certain,) = part.named("numbers known exactly")
+        assert certain.lower <= whole.named("numbers known exactly")[0].lower <= certain.upper == 9
+        assert (certain.status, certain.stopped) == ("BRACKETED", why)
 
 
 def test_ctrl_c_at_the_moves_leaves_the_rest(monkeypatch):
@@ -217,6 +220,9 @@ def test_a_published_value_that_is_impossible_is_refused_at_once(monkeypatch):
     monkeypatch.setattr("cvxleak.tables.table_privacy", None)
     with pytest.raises(ValidationError, match=r"published: found 7 for .* gives for no count"):
         table_report(RELEASE, published=[7, *PUBLISHED[1:]])
+
+    with pytest.raises(InfeasibleError, match="no table of whole numbers"):
+        table_report(RELEASE, published=[6, 3, 3, 0, 9, 3, 9, 3, 3])
 
 
 def test_a_level_is_a_number():
@@ -294,6 +300,27 @@ def test_ctrl_c_at_a_number_leaves_what_was_found(monkeypatch):
     assert not report.named("leakage to independent beliefs")
 
 
+def test_the_whole_table_is_reported_however_early_its_search_ends():
+    class Patient(Progress):
+        reports_interrupts = True
+        what = ""
+
+        def begin(self, what):
+            self.what = what
+
+        def update(self, lower, upper, nodes):
+            if self.what == "leakage to independent beliefs":
+                raise KeyboardInterrupt
+
+    (exact, _), (whole, _), (late, _) = (
+        table_report(RELEASE, **how).named("leakage to independent beliefs")
+        for how in ({}, {"progress": Patient()}, {"time_limit": 0.0})
+    )
+    for part, why in (whole, Stopped.INTERRUPTED), (late, Stopped.TIME_LIMIT):
+        assert part.lower <= exact.lower <= exact.upper <= part.upper
+        assert (part.status, part.stopped) == ("BRACKETED", why)
+
+
 def test_progress_is_told_in_its_unit():
     class Noting(Progress):
         def __init__(self):
@@ -311,6 +338,7 @@ def test_progress_is_told_in_its_unit():
         ("membership advantage", "probability"),
         ("table DP delta", "probability"),
         ("table zCDP rho", "nats"),
+        ("leakage to independent beliefs", "nats"),
     }
     assert progress.unit == "nats"
 

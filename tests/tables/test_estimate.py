@@ -34,7 +34,6 @@ from cvxleak.tables import (
     TableRelease,
     estimate_counts,
 )
-from cvxleak.tables import estimate as estimate_module
 from cvxleak.tables import sums as sums_module
 from cvxleak.tables.sums import sum_within
 
@@ -433,23 +432,26 @@ def test_the_known_number_of_people_bounds_the_cells():
     assert estimate_counts(published, TableRelease(outside, RandomRounding(3)), 0.99) == found
 
 
-def test_ctrl_c_leaves_the_intervals_that_were_done(monkeypatch):
-    published = {"f": 6, "m": 9, "all": 15}
-    whole, done = estimate_counts(published, RandomRounding(3)), []
-    counts_within = estimate_module.counts_within
+def test_progress_is_told_and_ctrl_c_leaves_the_intervals_that_were_done():
+    published, sums, told = {"f": 6, "m": 9}, {"all": ["f", "m"]}, []
 
-    def pressed(*asked):
-        done.append(asked)
-        if len(done) == 3:
+    def tell(done, total):
+        told.append((done, total))
+
+    def press(done, total):
+        if done == 2:
             raise KeyboardInterrupt
-        return counts_within(*asked)
 
-    monkeypatch.setattr(estimate_module, "counts_within", pressed)
+    whole = estimate_counts(published, RandomRounding(3), sums=sums, progress=tell)
+    assert told == [(0, 3), (1, 3), (2, 3)]
     with pytest.raises(SolveInterrupted) as found:
-        estimate_counts(published, RandomRounding(3))
+        estimate_counts(published, RandomRounding(3), sums=sums, progress=press)
     part = found.value.bound
     assert part.labels == ("f", "m")
-    assert [part[label] for label in part.labels] == [whole[label] for label in part.labels]
+    assert whole.labels == ("f", "m", "all")
+    # The sum bounds its parts only once it is known.
+    for label in part.labels:
+        assert part[label][0] <= whole[label][0] <= whole[label][1] <= part[label][1]
 
 
 @pytest.mark.parametrize(

@@ -96,19 +96,31 @@ def test_progress_is_told():
     assert told == [(0, 3), (1, 3), (2, 3)]
 
 
-def test_ctrl_c_leaves_the_numbers_that_were_done():
-    release = TableRelease(Table({"x": ["a", "b", "c"]}, people=9), RandomRounding(3))
-    whole = possible_counts(release, [3, 3, 3, 9])
+@pytest.mark.parametrize("margins", [True, False])
+def test_ctrl_c_and_the_clock_leave_bounds_that_hold(margins):
+    table = Table({"x": ["a", "b", "c"], "y": [0, 1]}, people=12, margins=margins)
+    release, published = TableRelease(table, RandomRounding(3)), [3, 0, 3, 3, 3, 0]
+    published += [3, 6, 3, 9, 3, 12] if margins else []
+    whole = possible_counts(release, published)
 
     def press(done, total):
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(SolveInterrupted) as found:
-        possible_counts(release, [3, 3, 3, 9], progress=press)
-    part = found.value.bound
-    assert part.numbers == whole.numbers[:2]
-    assert (part.lower, part.upper) == (whole.lower[:2], whole.upper[:2])
+        possible_counts(release, published, progress=press)
+    late = possible_counts(release, published, time_limit=0.0)
+    for part, done in (found.value.bound, 2), (late, 1):
+        assert part.numbers == whole.numbers
+        assert (part.lower[:done], part.upper[:done]) == (whole.lower[:done], whole.upper[:done])
+        ends = zip(part.lower, whole.smallest, part.smallest, strict=True)
+        assert all(low <= least <= value for low, least, value in ends)
+        ends = zip(part.largest, whole.largest, part.upper, strict=True)
+        assert all(value <= most <= high for value, most, high in ends)
+        assert max(part.upper) <= 12
+    with pytest.raises(SolveInterrupted) as nothing:
+        possible_counts(release, published, progress=lambda done, total: press(2, total))
+    assert nothing.value.bound is None
 
 
 def test_what_cannot_be_published_is_refused():
