@@ -256,7 +256,6 @@ def _interior_point(matrix: Array, alpha: float, clock: Clock) -> tuple[Array, A
     """
     most, powers = _scaled(matrix, alpha)
     most, powers = most[most > 0], powers[:, most > 0]
-    sign, inverse = math.copysign(1.0, alpha - 1), 1 / alpha
     n = len(matrix)
     p = np.full(n, 1 / n)
     size = float(most.sum())
@@ -265,20 +264,11 @@ def _interior_point(matrix: Array, alpha: float, clock: Clock) -> tuple[Array, A
         if clock.late:
             stopped = Stopped.TIME_LIMIT
             break
-        mass = p @ powers
-        slope = sign * inverse * (powers @ (most * mass ** (inverse - 1)))
-        curve = sign * inverse * (inverse - 1) * most * mass ** (inverse - 2)
-        # In the variables d_x = step_x / p_x the barrier's curvature is the identity.
-        scaled = p[:, None] * powers
-        hessian = (scaled * curve) @ scaled.T
-        hessian[np.diag_indices(n)] -= mu
-        gradient = p * slope + mu
         try:
-            one, other = np.linalg.solve(hessian, np.column_stack([-gradient, p])).T
+            relative = _newton_step(p, most, powers, alpha, mu)
         except np.linalg.LinAlgError:  # rows that are equal up to rounding: p is as good as it gets
             stopped = Stopped.ROUNDING
             break
-        relative = one - (p @ one) / (p @ other) * other
         length = min(1.0, 0.9 / max(float(-relative.min()), 1e-300))
         p = p * (1 + length * relative)
         p /= p.sum()
@@ -289,3 +279,18 @@ def _interior_point(matrix: Array, alpha: float, clock: Clock) -> tuple[Array, A
             mu *= SHRINK
     output = _outputs(p, matrix, alpha)
     return p, output / output.sum(), stopped
+
+
+def _newton_step(p: Array, most: Array, powers: Array, alpha: float, mu: float) -> Array:
+    """Return the relative changes of p."""
+    sign, inverse = math.copysign(1.0, alpha - 1), 1 / alpha
+    mass = p @ powers
+    slope = sign * inverse * (powers @ (most * mass ** (inverse - 1)))
+    curve = sign * inverse * (inverse - 1) * most * mass ** (inverse - 2)
+    # In the variables d_x = step_x / p_x the barrier's curvature is the identity.
+    scaled = p[:, None] * powers
+    hessian = (scaled * curve) @ scaled.T
+    hessian[np.diag_indices(len(p))] -= mu
+    gradient = p * slope + mu
+    one, other = np.linalg.solve(hessian, np.column_stack([-gradient, p])).T
+    return one - (p @ one) / (p @ other) * other

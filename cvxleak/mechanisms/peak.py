@@ -191,40 +191,46 @@ def _merged(x: Array, w: Array, ratio: float) -> tuple[Array, Array]:
 
 def _polished(x: Array, w: Array, ratio: float) -> tuple[Array, Array]:
     """Newton's method on D(x_j) = C, D'(x_j) = 0 for 0 < x_j < ratio, and sum of w = 1."""
-    y, size = _outputs(ratio), len(x)
-    diagonal = np.diag_indices(size)
     for _ in range(40):
-        inner = np.flatnonzero((x > 0) & (x < ratio))
-        one, mirrored = STEP * _density(x, ratio), STEP * _density(-x, ratio)
-        slope = (y - x[:, None]) * one
-        output = w @ (one + mirrored) / 2
-        logs = np.log(output / STEP)
-        pair_slope = (slope - (y + x[:, None]) * mirrored) / 2
-        first, second = -slope @ logs, -(((y - x[:, None]) ** 2 - 1) * one) @ logs
-        by_weight = (one + mirrored).T / (2 * output[:, None])
-        by_value = (w[:, None] * pair_slope).T / output[:, None]
-        level_by_value, slope_by_value = -one @ by_value, -slope @ by_value
-        level_by_value[diagonal] += first
-        slope_by_value[diagonal] += second
-        level = -NOISE_ENTROPY - one @ logs
-        residual = np.concatenate([level - w @ level, first[inner], [w.sum() - 1]])
-        jacobian = np.zeros((len(residual), len(residual)))
-        jacobian[:size, :size] = -one @ by_weight
-        jacobian[:size, size:-1] = level_by_value[:, inner]
-        jacobian[:size, -1] = -1
-        jacobian[size:-1, :size] = -(slope @ by_weight)[inner]
-        jacobian[size:-1, size:-1] = slope_by_value[np.ix_(inner, inner)]
-        jacobian[-1, :size] = 1
-        move = np.linalg.solve(jacobian, -residual)
-        by_w, by_x = move[:size], np.zeros(size)
-        by_x[inner] = move[size:-1]
+        by_x, by_w, largest = _newton_step(x, w, ratio)
         damped = min(1.0, 0.1 / max(np.abs(by_x).max(), 0.1), 0.9 / max((-by_w / w).max(), 0.9))
         x, w = np.clip(x + damped * by_x, 0, ratio), w + damped * by_w
-        if np.abs(move).max() < 1e-12:
+        if largest < 1e-12:
             break
     kept = w > 1e-12
     # A pair that Newton's method has brought together at 0 is one value.
     return np.where(x > 1e-6, x, 0.0)[kept], w[kept] / w[kept].sum()
+
+
+def _newton_step(x: Array, w: Array, ratio: float) -> tuple[Array, Array, float]:
+    """Return the changes of x and w, and the largest change, that of the constant C included."""
+    y, size = _outputs(ratio), len(x)
+    diagonal = np.diag_indices(size)
+    inner = np.flatnonzero((x > 0) & (x < ratio))
+    one, mirrored = STEP * _density(x, ratio), STEP * _density(-x, ratio)
+    slope = (y - x[:, None]) * one
+    output = w @ (one + mirrored) / 2
+    logs = np.log(output / STEP)
+    pair_slope = (slope - (y + x[:, None]) * mirrored) / 2
+    first, second = -slope @ logs, -(((y - x[:, None]) ** 2 - 1) * one) @ logs
+    by_weight = (one + mirrored).T / (2 * output[:, None])
+    by_value = (w[:, None] * pair_slope).T / output[:, None]
+    level_by_value, slope_by_value = -one @ by_value, -slope @ by_value
+    level_by_value[diagonal] += first
+    slope_by_value[diagonal] += second
+    level = -NOISE_ENTROPY - one @ logs
+    residual = np.concatenate([level - w @ level, first[inner], [w.sum() - 1]])
+    jacobian = np.zeros((len(residual), len(residual)))
+    jacobian[:size, :size] = -one @ by_weight
+    jacobian[:size, size:-1] = level_by_value[:, inner]
+    jacobian[:size, -1] = -1
+    jacobian[size:-1, :size] = -(slope @ by_weight)[inner]
+    jacobian[size:-1, size:-1] = slope_by_value[np.ix_(inner, inner)]
+    jacobian[-1, :size] = 1
+    move: Array = np.linalg.solve(jacobian, -residual).astype(float)
+    by_w, by_x = move[:size], np.zeros(size)
+    by_x[inner] = move[size:-1]
+    return by_x, by_w, float(np.abs(move).max())
 
 
 def _ends(x: Array, w: Array, ratio: float) -> tuple[float, float]:
