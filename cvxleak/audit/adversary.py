@@ -51,7 +51,7 @@ class Adversary(Value):
     >>> from cvxleak.queries import parity
     >>> mechanism = Mechanism(parity(3), binary_symmetric(0.25))
 
-    Somebody who knows that exactly one of the other two records is a one:
+    An adversary who knows that exactly one of the other two records is a one:
 
     >>> knows = Adversary(mechanism, (0,), [0.5, 0.0, 0.0, 0.5])
     >>> round(knows.leakage, 4), round(knows.entropy, 4), knows.guess()

@@ -173,7 +173,7 @@ def balance_of(
 
 
 def _sharp(bound: Bound) -> bool:
-    """Whether an audit came to its end, so that it may be gone on with."""
+    """Whether an audit reached its tolerance, so that it can be continued with a smaller one."""
     interrupted = bound.stats.get("stopped") is Stopped.INTERRUPTED
     return bound.status is Status.CERTIFIED and not interrupted
 

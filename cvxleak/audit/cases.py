@@ -1,10 +1,10 @@
-"""The worst case of independent records whose laws are in polytopes, and what is known of laws.
+"""The worst case of independent records whose distributions are in polytopes; the polytopes, read.
 
-Which cases there are, and why they do, is said at `cvxleak.proofs.bounds.independent`. In each case
-the maximum over the distribution of record i, a mixture of the vertices of its polytope, is
-concave; it is approached by multiplying weights (Blahut and Arimoto, with longer steps), all cases
-of a block at once, as long as they may be the worst. Of a gain the maximum is at one of finitely
-many distributions, the same in all cases (`cvxleak.proofs.bounds.independent_gains`).
+`cvxleak.proofs.bounds.independent` defines the cases and explains why they are enough. In each
+case, the leakage is a concave function of the distribution of record i, which is a mixture of the
+vertices of its polytope. It is maximized by multiplying weights (Blahut and Arimoto, with longer
+steps), for all cases of a block at once, as long as they may be the worst. A gain is largest at one
+of finitely many distributions, the same in all cases (`cvxleak.proofs.bounds.independent_gains`).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Worst:
         Its place among all.
     weights : tuple of float
         In it, on the vertices of the record's own distribution.
-    inputs : array, shape (cases, vertices of the record's own law), or None
-        Weights on these, for each case; not of a gain.
+    inputs : array, shape (cases, vertices of the record's own distribution), or None
+        Weights on these vertices, for each case; None for a gain.
     late : bool
         Whether the time was up before all were good.
     """
@@ -99,7 +99,7 @@ class Worst:
 
 
 def worst_case(setting: IndependentRecords, record: int, clock: Clock) -> Worst:
-    """Return the case in which a record leaks most, over mixtures of the vertices of its law."""
+    """Return the case in which a record leaks most, over mixtures of its own vertices."""
     own = floats(setting.own[record])
     inputs = np.full((setting.cases(record), len(own)), 1 / len(own))
     rough = [
@@ -121,7 +121,7 @@ def worst_case(setting: IndependentRecords, record: int, clock: Clock) -> Worst:
 
 
 def worst_gain(setting: IndependentRecords, record: int, told: GainForm) -> Worst:
-    """Return the case in which a gain is largest, over mixtures of the vertices of its law."""
+    """Return the case in which a gain is largest, over mixtures of the record's own vertices."""
     own = setting.own[record]
     actions = actions_of(told.gain, len(own[0]))
     weights = corners(actions, own)
@@ -154,7 +154,7 @@ def _improved(
 ) -> tuple[Array, Array, bool]:
     """Return better weights, the values at them, and whether the time was up."""
     value, slopes = _values(rows, own, weights)
-    # Of a channel that tells little, steps of 1 move the weights by about as little as it tells.
+    # If a channel leaks little, steps of 1 move the weights by about as little as it leaks.
     step = np.maximum(1.0, 0.5 / np.maximum(value, 1e-300))
     for _ in range(ITERATIONS):
         best = max(best, float(value.max()))
@@ -177,12 +177,12 @@ def _improved(
 
 
 def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
-    """Return what is known of the records' laws, checked: an argument of `ProductLeakage`."""
+    """Return what is known of the records' distributions, checked."""
     if name == "laws":
         one = isinstance(value, Prior | Mapping) or hasattr(value, "reindex")
         given = (value,) if one else in_order(value, name)
         if not given:
-            raise ValidationError("laws: found none; at least one law is needed")
+            raise ValidationError("laws: found none; at least one distribution is needed")
         if _is_law(given[0]):
             known = {
                 alphabet: _vertices(given, alphabet, name) for alphabet in set(space.alphabets)
@@ -192,8 +192,8 @@ def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
             return tuple(known[alphabet] for alphabet in space.alphabets)
         if len(given) != space.records:
             raise ValidationError(
-                f"laws: found {len(given)} sets of laws; one for all records or {space.records} "
-                "are needed"
+                f"laws: found {len(given)} sets of distributions; one for all records or "
+                f"{space.records} are needed"
             )
         return tuple(
             _vertices(in_order(one, f"laws[{i}]"), alphabet, f"laws[{i}]")
@@ -227,7 +227,7 @@ def _is_law(given: Any) -> bool:
 
 def _vertices(laws: Sequence[Any], alphabet: tuple[Hashable, ...], name: str) -> Vertices:
     if not laws:
-        raise ValidationError(f"{name}: found none; at least one law is needed")
+        raise ValidationError(f"{name}: found none; at least one distribution is needed")
     priors = [as_prior(x, len(alphabet), f"{name}[{v}]", alphabet) for v, x in enumerate(laws)]
     return tuple(dict.fromkeys(tuple(prior.probabilities.tolist()) for prior in priors))
 
@@ -265,7 +265,7 @@ def _least_probability(floor: float) -> float:
 
 
 def weights_of(law: Array, vertices: Vertices) -> tuple[Array, float]:
-    """Return weights on the vertices that mix to nearly a law, and how far from it they do."""
+    """Return weights on the vertices whose mixture is near a distribution, and its distance."""
     corners = floats(vertices)
     found, _ = nnls(np.vstack([corners.T, np.ones(len(corners))]), np.append(law, 1.0))
     found = found / found.sum() if found.sum() > 0 else np.full(len(corners), 1 / len(corners))
@@ -302,7 +302,7 @@ def law_leakage(
 
 
 def law_value(law: Array, channel: Array, told: GainForm) -> float:
-    """Return what a channel tells of a record of this distribution (floating point)."""
+    """Return the leakage or gain of a channel about a record of this distribution, in floats."""
     if told.is_leakage:
         return float(mutual_information(law, channel))
     return gain_leakage(law, channel, told.gain, told.form)

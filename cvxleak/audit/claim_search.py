@@ -1,7 +1,7 @@
-"""What tells two laws apart most, in floats: candidates, of which `cvxleak.proofs` proves values.
+"""What distinguishes two distributions best, in floats; `cvxleak.proofs` then proves the values.
 
-For zero-concentrated differential privacy also the orders that cover all the others: few, where
-D_alpha / alpha is far below what is to be proved, and close together about its maximum.
+For zero-concentrated differential privacy, also orders whose bounds cover all the others: few where
+D_alpha / alpha is far below what is to be proved, and close together around its maximum.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Envelope(Laws):
 
 
 class Found(NamedTuple):
-    """The pair of distributions that is told apart best, by what, and the numbers of the proof."""
+    """The pair of distributions that is distinguished best, how, and the numbers of the proof."""
 
     place: int
     outputs: list[int]

@@ -34,7 +34,7 @@ from cvxleak.proofs.checker import PROVERS
 __all__ = ["ClaimCheck", "Distinction", "check_claim"]
 
 TOLERANCE = 1e-3
-"""Relative gap between the ends of a parameter that is searched for; the others have none."""
+"""Relative gap between the bounds of a parameter that is searched for; the others have none."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class ClaimCheck:
 
 
 class _Asked(NamedTuple):
-    """A claim: in words, its parameter, the kind of certificate, and what the kind is told."""
+    """A claim: in words, its parameter, the kind of certificate, and more parts of its problem."""
 
     claim: str
     stated: float
@@ -268,7 +268,7 @@ def check_claim(
 
 
 def _worst(asked: _Asked, laws: Sequence[Laws]) -> Found:
-    """Return which of the distributions are told apart best, and by what."""
+    """Return which of the distributions are distinguished best, and how."""
     if asked.kind == "zcdp":
         return worst_for_zcdp(laws, asked.stated)
     if asked.kind == "renyi-dp":

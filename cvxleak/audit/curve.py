@@ -295,7 +295,7 @@ def _floor_by_floor(
 
 
 def _next(waiting: Sequence[int], size: int) -> int:
-    """Return the floor to audit next: an end, or else the middle of the widest stretch."""
+    """Return the floor to audit next: the last or first, or else the middle of the widest gap."""
     for end in (size - 1, 0):
         if end in waiting:
             return end
@@ -391,7 +391,7 @@ class _Search:
             return why is None
 
         def first(places: Sequence[int]) -> int:
-            # The highest floor first: it is the one that nobody may meet. It and the lowest one may
+            # The highest floor first: perhaps no adversary meets it. It and the lowest one may
             # settle all floors between them.
             for end in (last, 0):
                 if not self._reached and end in places and end not in self._audits:
@@ -427,7 +427,7 @@ def _said(bound: Bound, stopped: Stopped) -> Bound:
 
 
 def _open(found: list[tuple[int, float, float]], size: int, gap: Gap) -> list[int]:
-    """Return the floors at which the ends of the curve are further apart than the tolerance."""
+    """Return the floors at which the bounds of the curve are farther apart than the tolerance."""
     upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
     for place, low, high in found:
         upper[place], lower[place] = min(upper[place], high), max(lower[place], low)

@@ -235,8 +235,8 @@ class ProductLeakage(Problem):
             laws = laws_of(corners(actions, own), own)
             if self.form == "factor" and not (laws @ actions.T).max(axis=1).min() > 0:
                 raise ValidationError(
-                    f"form: found 'factor' for {self.gain!r}, which is not positive for all laws "
-                    "of the attacked record; use 'rise'"
+                    f"form: found 'factor' for {self.gain!r}, which is not positive for all "
+                    "distributions of the attacked record; use 'rise'"
                 )
 
     @property
@@ -343,8 +343,8 @@ class ProductLeakage(Problem):
         given = in_order(given, "candidate")
         if len(given) != space.records:
             raise ValidationError(
-                f"candidate: found {len(given)} laws; one for each of {space.records} records is "
-                "needed"
+                f"candidate: found {len(given)} distributions; one for each of {space.records} "
+                "records is needed"
             )
         weights = [
             candidate_weights(law, len(values), values, "value of the record")
@@ -360,7 +360,7 @@ class ProductLeakage(Problem):
         record = self._worst(records, written)
         off_by = max(w[1] for w in self._weights(self._cases, record, written))
         value = law_leakage(self.mechanism, record, written, self.told)
-        return value, {**missed, "laws are in their polytopes": off_by}
+        return value, {**missed, "distributions are in their polytopes": off_by}
 
     def _worst(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> int:
         """Return which of the records leaks most."""
@@ -372,7 +372,7 @@ class ProductLeakage(Problem):
     def _weights(
         self, setting: IndependentRecords, record: int, laws: list[tuple[float, ...]]
     ) -> list[tuple[Array, float]]:
-        """Return each record's weights on its vertices, and how far they are from its law."""
+        """Return each record's weights on its vertices, and how far the mixture is off."""
         vertices = [*setting.hulls]
         vertices[record] = setting.own[record]
         pairs = list(zip(laws, vertices, strict=True))

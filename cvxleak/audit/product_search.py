@@ -1,7 +1,7 @@
 """The search for the worst product prior under a floor on the sum of the entropies.
 
-A local search from below; from above the most that the record's channel tells where the others are
-known, and an audit of all priors.
+The lower bound comes from a local search. The upper bound is the capacity of the record's channel
+with the other records known, or an audit of all priors.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ProductSearch:
         self._proved: tuple[float, float, dict[str, Any]] | None = None
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
-        """Look for laws, and audit the mechanism if the capacities of contexts do not do."""
+        """Look for distributions; audit the mechanism if the capacities are not enough."""
         if not self._searched:
             self._look(stop)
         lower, upper, _ = self._without_audit()
@@ -141,7 +141,7 @@ class ProductSearch:
         return self._best
 
     def _look(self, stop: Callable[[], bool]) -> None:
-        """Run the local searches, and take the best laws if they leak more than those known."""
+        """Run the local searches; keep the best result if it leaks more than those known."""
         found = [
             (i, _search(self._mechanism, i, self._floor, lines, self._rng, stop, self._told))
             for i, lines in zip(self._audited, self._lines, strict=True)
@@ -151,7 +151,7 @@ class ProductSearch:
         self._searched, self._proved = not stop(), None
 
     def _without_audit(self) -> tuple[float, float, dict[str, Any]]:
-        """Return the ends that the laws and the capacities of contexts prove, and the proof."""
+        """Return the bounds by the distributions and the contexts' capacities, and the proof."""
         record, laws = self._laws
         if self._proved is None:
             witness = {"record": record, "laws": [law.tolist() for law in laws]}
@@ -181,7 +181,7 @@ def _channel(rows: Array, laws: list[Array], record: int) -> Array:
 
 
 def value_of(mechanism: Mechanism, record: int, laws: list[Array], told: GainForm) -> float:
-    """Return what is told of a record under a product prior (floating point)."""
+    """Return the leakage or gain about a record under a product prior, in floats."""
     return _told(laws[record], _channel(_rows(mechanism), laws, record), told)
 
 

@@ -1,4 +1,4 @@
-"""From a spec to what it describes: query, mechanism, distortion, the law of [prior], [sources]."""
+"""From a spec to what it describes: query, mechanism, distortion, [prior] and [sources]."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ class AdversaryOracle:
             found += [(_information(cut.joint @ matrix), cut) for cut in met]
         apart: list[tuple[float, Cut]] = []
         for value, cut in sorted(found, key=lambda pair: -pair[0]):
-            # Ends of one ascent that other ascents had not quite reached say nothing new.
+            # An ascent that stopped just short of another one's result adds nothing new.
             if not any(cut.like(other, APART) for _, other in apart):
                 apart.append((value, cut))
         return apart

@@ -57,8 +57,8 @@ def calibrate(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or a range whose first end meets the target and whose second
-        one does not.
+        Arguments of the wrong kind, or a range whose first value meets the target and whose second
+        value does not.
     SolveInterrupted
         Ctrl-C; its ``bound`` is the Calibration reached, or None before both bounds were audited.
     InfeasibleError

@@ -124,7 +124,7 @@ class Conic:
         return self._least_worst(q, rules, cost)
 
     def constant(self, cost: Array) -> Array | None:
-        """Return the best output law for all rows alike, or None if none meets the constraints."""
+        """Return the best output distribution common to all rows, or None if no row is allowed."""
         q, rules = self._channel()
         rules.append(q[1:] == q[:-1])
         try:

@@ -53,9 +53,9 @@ class Costs:
         return _chosen(self.price) if len(self.table) == 1 else least_worst(self.table)[0]
 
     def constant(self) -> tuple[Array, Array]:
-        """Return the output law of least worst-case distortion that ignores the data, (Y,).
+        """Return the constant output distribution of least worst-case distortion, shape (Y,).
 
-        With it, shares of the sources that prove it the best, (K,).
+        Also return shares of the sources, shape (K,), which prove that none is better.
         """
         channel, shares = least_worst(self.table.sum(axis=1, keepdims=True))
         return channel[0], shares

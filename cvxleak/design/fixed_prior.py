@@ -316,7 +316,7 @@ class DesignForPrior(Problem):
         inside = inside_of(statement, self.measure, self._goal, self._number, self.constraints)
         center = inside.center
         if self._goal == "distortion" and self.measure == INFORMATION:
-            # Inside of the information's budget, too: the one that tells least.
+            # Within the budget for information, too: the one that leaks least.
             most = float(statement.distortion.max())
             own = DesignForPrior(self.prior, self.distortion, most, constraints=self.constraints)
             center = own.solve().witness.matrix

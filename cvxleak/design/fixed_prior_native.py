@@ -36,14 +36,14 @@ LEAST_REFERENCE = 1e-250
 """Smallest entry of a reference: the fast logarithms have an error bound down to 2^-900."""
 
 EXACT_CELLS = 256
-"""Up to so many cells the ends are computed in ball arithmetic at once."""
+"""Up to so many cells the bounds are computed in ball arithmetic at once."""
 
 STEEP = 600.0
 """A slope of this much per smallest difference of distortions stands for an infinite one."""
 
 
 class Solution(NamedTuple):
-    """A channel, what proves that none is better, and the ends."""
+    """A channel, what proves that none is better, and the bounds."""
 
     channel: Array
     proof: dict[str, Any]
@@ -127,7 +127,7 @@ def least_distortion(statement: Statement) -> tuple[fmpq, Array]:
 
 
 def most_useful_constant(statement: Statement) -> Array:
-    """Return the output law of least worst-case distortion that does not look at the input."""
+    """Return the constant output distribution of least worst-case distortion."""
     costs = statement.sources @ statement.distortion
     return least_worst(costs[:, None, :])[0][0]
 
@@ -154,7 +154,7 @@ def _corners(
         if number <= _just_above(statement):
             yield _steepest(statement, clock)
     if minimize == "distortion":
-        # Any single source gives a lower end; the one with the largest is what counts.
+        # Any single source gives a lower bound; the largest one counts.
         worst = int(distortions_above(statement.sources, sharp, statement.distortion).argmax())
         prices = np.eye(j)[worst].tolist()
         idle = {"weights": [0.0] * k, "prices": prices, "reference": flat.tolist(), "own": []}
@@ -187,7 +187,7 @@ def _steepest(statement: Statement, clock: Clock) -> Solution:
 
 
 def _blind(statement: Statement, clock: Clock) -> Solution:
-    """Return the best channel that tells nothing, with the price that makes it so."""
+    """Return the best channel that leaks nothing, with the price that makes it optimal."""
     found = _interior(statement, "distortion", 1e-9, 1e-10, clock)
     return found._replace(channel=_constant(statement))
 
@@ -257,7 +257,7 @@ def _repaired(
 def _fast_ends(
     statement: Statement, minimize: str, number: float, channel: Array, proof: dict[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the ends in floating point with their rounding errors, as `prove` normalizes them."""
+    """Return the bounds in floats with their rounding errors, normalized as `prove` does it."""
     weights, prices = np.array(proof["weights"]), np.array(proof["prices"])
     # The checker scales these exactly; a sum that is off by rounding is allowed for below.
     if minimize == "information":

@@ -381,7 +381,7 @@ def _information(law: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
 
 
 def _joint(law: Array, q: cp.Variable) -> tuple[cp.Expression, Array]:
-    """Return the joint law of the inputs that occur and the output, and the law of these inputs."""
+    """Return the joint distribution of possible inputs and outputs, and that of these inputs."""
     seen = _seen(law)
     return cp.multiply(seen[:, None], q[np.flatnonzero(law > 0)]), seen
 

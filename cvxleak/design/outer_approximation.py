@@ -15,8 +15,8 @@ compared with the constraint itself at points around, where a convex function is
 tangent.
 
 A certificate states every affine constraint, whether or not the lower bound needs it, and those
-supporting half-spaces that the lower bound needs. If all constraints are affine, the witness's end
-is one of the problem itself; otherwise it is one of these half-spaces, for nothing else is stored.
+supporting half-spaces that the lower bound needs. If all constraints are affine, the witness's
+bound is on the problem itself. Otherwise it is on these half-spaces, as nothing else is stored.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ROUNDS = 40
 """Most rounds of supporting half-spaces for one linear function."""
 
 CLOSE = 1e-9
-"""Where the linear program's value is this near to the conic one's, relative, rounds end."""
+"""Rounds end when the linear program's value is this near to the conic one's, relatively."""
 
 NEARER = (1.0, 0.03, 1e-3)
 """Where half-spaces are taken on the way from the conic solver's point to a linear program's."""
@@ -153,7 +153,7 @@ class HalfSpaces:
 
     @property
     def about(self) -> str:
-        """What the witness's end is about: the problem, if rows as stated are all that it asks."""
+        """What the witness's bound is about: the problem, if its stored rows state all of it."""
         return PROBLEM if self._complete else HALF_SPACES
 
     def stated(self) -> Implied:

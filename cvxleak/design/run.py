@@ -187,7 +187,7 @@ class Run:
             raise SolverError("no channel was proved to be within the budget")
 
     def _settled(self) -> Stopped | None:
-        """Try the two ends of the trade-off, where one channel is the answer at once."""
+        """Try both extremes of the trade-off, at which the optimal channel is known."""
         if self._ends_tried:
             return None
         if self.goal is Goal.LEAKAGE:

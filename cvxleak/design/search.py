@@ -24,8 +24,8 @@ WITHOUT_FLOOR = 2.0
 """How much work may go to channels against adversaries without a floor, for each unit before."""
 
 FALLBACK_TOLERANCES = (0.01, 1e-4)
-"""Tolerances of the least leakage, where a channel of little leakage has to be looked for; the
-second if the first does not tell whether one is within the budget."""
+"""Tolerances of the least leakage, if a channel of little leakage has to be looked for; the second
+is used if the first leaves open whether one is within the budget."""
 
 PART_OF_TOLERANCE = 0.5
 """Part of the tolerance to which the gap is closed."""

@@ -19,7 +19,7 @@ class Shown(NamedTuple):
     witness : dict
         What the witness stores in addition to the channel.
     about : dict
-        What the ends of a certificate are about.
+        What the bounds of a certificate are about.
     """
 
     met: bool = True

@@ -1,13 +1,13 @@
 """The whole PML envelope: lower and upper bounds at all delta, at nodes and between them.
 
 Between two levels t_b < t_a without a jump, let symbols of masses s^a_x and s^b_x solve the program
-at the two ends, and mu^a, mu^b with prices nu^a, nu^b its dual, and tau = (t_a - t) / (t_a - t_b).
+at both levels, and mu^a, mu^b with prices nu^a, nu^b its dual, and tau = (t_a - t) / (t_a - t_b).
 
 - The mixture (1 - lam) u^a + lam u^b reaches the level t if every symbol does:
   (1 - lam) s^a_x (t_a - t) >= lam s^b_x (t - t_b). So with lam = tau / (tau + kappa (1 - tau)) and
   kappa = max_x s^b_x / s^a_x its mass is attained. Symbols that share no output may be mixed
   apart, each group with its own kappa and lam.
-- With 1 / mu_x linear in t between the ends, 1 + mu_x (r_xy - t) is (1 - sig) times its value at
+- With 1 / mu_x linear in t between them, 1 + mu_x (r_xy - t) is (1 - sig) times its value at
   t_a plus sig times that at t_b, sig = tau / (tau + theta (1 - tau)), theta = mu^b_x / mu^a_x. So
   the price of an output is at most (1 - sig) nu^a + sig nu^b, with a theta at which all inputs keep
   below that (`_theta`), and the mass at most the sum of these prices.
@@ -17,9 +17,11 @@ the harmonic mean of theta, weighted by the growth of the mass, give bounds for 
 that fall, by W- in all, while others rise by W+, are taken along: where 1 / theta is u for those
 that rise and v <= u for the rest, W+ sig(u) - W- sig(v) <= (W+ - W-) sig(w) for every tau, with w
 the larger one of (W+ u - W- v) / (W+ - W-) and (W+ - W-) / (W+ / u - W- / v): over a common
-denominator the difference is a quadratic of tau / (1 - tau) without negative coefficients. Both
-ends are hyperbolas, at equal mass (t_a - t_b) (sqrt kappa - sqrt theta) / (sqrt kappa + sqrt theta)
-apart at most: equal where all symbols grow in proportion, as for randomized response.
+denominator the difference is a quadratic of tau / (1 - tau) without negative coefficients.
+
+Both bounds are hyperbolas. At equal mass, their levels differ by at most
+(t_a - t_b) (sqrt kappa - sqrt theta) / (sqrt kappa + sqrt theta). They are equal where all symbols
+grow in proportion, as for randomized response.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ CLOSE = 1e-12
 """Relative distance at which two jumps are taken for one."""
 
 SPECK = 1e-20
-"""Masses that differ by no more than this are not told apart."""
+"""Masses that differ by no more than this count as equal."""
 
 
 @dataclass(frozen=True)
@@ -444,7 +446,7 @@ def _apart(width: float, kappa: float, theta: float) -> float:
 
 
 def _unsure(top: Vertex, bottom: Vertex) -> float:
-    """Return how far open ends at the nodes shift the level: it falls as 1 / mass at the most."""
+    """Return how far gaps at the nodes shift the level, which falls as 1 / mass at the most."""
     open_ = [(v.bound - v.value) / max(v.value, 1e-300) for v in (top, bottom)]
     return top.level * max(*open_, 0.0)
 

@@ -43,13 +43,13 @@ SEPARATE = 2000
 """Up to this many outputs, none are merged at first."""
 
 FAR = 1e-11
-"""Ends that are farther apart, relatively to the masses that matter, are tried for again."""
+"""If the bounds are farther apart, relative to the masses that matter, the program is run again."""
 
 HUGE = 1e6
 """From this ratio on, the variables of the master problem are shares and not masses."""
 
 LOOSE = 1e-11
-"""Ends that are farther apart, relatively to themselves, are compared with those of `_simple`."""
+"""If the bounds are farther apart, relative to their size, they are compared with `_simple`'s."""
 
 STEPS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7)
 """Relative steps by which multipliers are enlarged."""
@@ -70,13 +70,13 @@ class Vertex:
     inputs, outputs, masses : arrays of one length
         The positive u_xy, every symbol of level t at least, in exact arithmetic too.
     value : float
-        Their sum, a lower end.
+        Their sum, a lower bound.
     multipliers : array, shape (inputs,)
         mu; infinite for inputs that cannot have a symbol at this level.
     prices : array, shape (outputs,)
         max(0, max_x [1 + mu_x (r_xy - t)]).
     bound : float
-        D(mu, t), an upper end up to rounding.
+        D(mu, t), an upper bound up to rounding.
     """
 
     level: float
@@ -123,13 +123,13 @@ class Program:
         clock: Clock | None = None,
         bound_only: bool = False,
     ) -> Vertex:
-        """Return a solution whose two ends differ by at most `tol`, as far as rounding allows.
+        """Return a solution whose bounds differ by at most `tol`, as far as rounding allows.
 
-        With `bound_only` the lower end may be without the symbols whose largest ratio is the level,
-        which rounding keeps from reaching it.
+        With `bound_only`, the lower bound may leave out symbols whose largest ratio is the level,
+        because rounding keeps them from reaching it.
 
         With `strict`, symbols have to exceed the level: inputs whose ratios do not are left out.
-        When `clock` is late no further columns are added: the two ends still hold.
+        When `clock` is late, no further columns are added; both bounds still hold.
         """
         clock = clock or Clock()
         able = self.jumps > level if strict else self.jumps >= level
@@ -314,10 +314,10 @@ class Program:
         return masses, mu, nu / (scale * self._mass) if self._huge else nu
 
     def _run(self, model: tuple[Any, ...]) -> highspy.Highs:
-        """Solve from the last basis; where that does not end well, from none.
+        """Solve from the last basis; if that fails, from none.
 
-        An answer that HiGHS itself does not call optimal is taken too: whatever the point and the
-        multipliers are, both ends are computed from them anew.
+        An answer that HiGHS does not call optimal is accepted, too: whatever the point and the
+        multipliers are, both bounds are computed from them anew.
         """
         import highspy
 
@@ -362,7 +362,7 @@ class Program:
 
 
 def _better(one: Vertex, other: Vertex) -> Vertex:
-    """Return the better one of each end; the first, if they are equal up to rounding."""
+    """Return the better of each bound; the first, if they are equal up to rounding."""
     best = one if one.value >= other.value * (1 - 1e-14) else other
     dual = one if one.bound <= other.bound * (1 + 1e-14) else other
     return replace(best, multipliers=dual.multipliers, prices=dual.prices, bound=dual.bound)

@@ -51,7 +51,7 @@ def repaired(
     able : array of bool, shape (symbols,)
         The symbols that may hold anything.
     bound : float
-        An upper end of their total.
+        An upper bound on their total.
     """
     x, y, u = held
     load = np.bincount(y, u, minlength=len(mass)) / mass

@@ -21,7 +21,7 @@ HOPS = 16
 """Up to this many jumps are passed one by one; of more, the middle one is tried."""
 
 HALVE = 8
-"""Every so many steps the bracket is halved, whatever else is known."""
+"""Every so many steps the interval between the bounds is halved, whatever else is known."""
 
 CLOSE = 1e-13
 """Relative distance at which two levels are taken for one."""

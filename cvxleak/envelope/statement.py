@@ -61,8 +61,8 @@ class Data:
     def symbols(self, rows: Array, level: float) -> dict[str, Any]:
         """Return a post-processing as a witness: the symbols that leak more than `level` nats.
 
-        A symbol points to the input of which it tells most; those of one input are merged, which
-        leaves their leakage between the least and the largest of theirs.
+        A symbol stands for the input about which it leaks most. Symbols of one input are merged;
+        the merged one leaks between the least and the most that they leak.
         """
         law = self.prior.probabilities
         joint = self.channel.matrix @ rows

@@ -172,7 +172,7 @@ def _laws(law: Law, reference: Law) -> tuple[cp.Expression, cp.Expression]:
     p, r = law_expression(law, "law"), law_expression(reference, "reference")
     if p.shape != r.shape:
         raise ValidationError(
-            f"reference: found {r.shape[0]} outcomes; the law has {p.shape[0]}; both need the "
-            "same number"
+            f"reference: found {r.shape[0]} outcomes; the distribution has {p.shape[0]}; both need "
+            "the same number"
         )
     return p, r

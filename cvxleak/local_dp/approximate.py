@@ -50,9 +50,9 @@ class ApproximateOptimum:
         Rows divided by their sums, up to rounding (epsilon, delta)-private.
     mixture : Mixture
     comparisons : ndarray, shape (k, k, m)
-        h(x, x', y) >= 0; any such numbers prove a lower end.
+        h(x, x', y) >= 0; any such numbers prove a lower bound.
     proved : float
-        The lower end of the distortion that they prove, up to rounding.
+        The lower bound on the distortion that they prove, up to rounding.
     slope : float
         Derivative of `value` in the ratio.
     """
@@ -172,7 +172,7 @@ def least_ratio_for_budget(
 
     The first one proves that its ratio is too small (None if the ratio 1 is enough), the second
     meets the budget. Newton's steps are moved by the tolerance to either side in turn, so that both
-    ends close in.
+    bounds approach the optimum.
     """
     best, done = program.at(1.0), 1
     if best.value <= budget:

@@ -126,7 +126,7 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
 def _proved(
     known: ChannelSet, private: Channel, worst: Channel, proof: dict[str, Any]
 ) -> EpsilonOfSet:
-    """Return the ends that these parts prove."""
+    """Return the bounds that these parts prove."""
     problem = {"lower": known.lower.tolist(), "upper": known.upper.tolist()}
     witness = {"most_private": private.matrix.tolist(), "least_private": worst.matrix.tolist()}
     lower, upper = prove(problem, witness, proof)

@@ -126,9 +126,9 @@ def classify(sources: Sources, *, tol: float = 1e-9, cap: int = 1000) -> Classif
 
 
 def _is_uniform(mixture: Mixture, sources: SourceSet) -> bool:
-    """Whether the laws of the mixture have the uniform law in their hull, exactly.
+    """Whether the uniform distribution is a mixture of the mixture's distributions, exactly.
 
-    Weights in floats hardly ever mix it: they are solved for in rationals.
+    Weights in floats hardly ever give it exactly, so they are solved for in rationals.
     """
     size = sources.size
     share = Fraction(1, size)
@@ -158,7 +158,7 @@ def _separates(direction: Array, sources: SourceSet) -> bool:
 
 
 def _exact_support(sources: SourceSet, k: int, cost: Array) -> Fraction:
-    """Return an exact upper end of cost . p on the k-th polytope."""
+    """Return an exact upper bound on cost . p on the k-th polytope."""
     body = sources.polytopes[k]
     answer = body.support(cost)
     y = [fraction(v) for v in answer.multipliers.tolist()]
@@ -177,7 +177,7 @@ def _exact_support(sources: SourceSet, k: int, cost: Array) -> Fraction:
 
 
 def _common_order(sources: SourceSet, tol: float) -> tuple[Order | None, bool]:
-    """Return the order that all laws have, if there is one, and whether it holds exactly."""
+    """Return the order common to all distributions, if any, and whether it holds exactly."""
     centers = [body.center for body in sources.polytopes]
     mean = np.vstack([sources.points, *centers]).sum(axis=0)
     order = tuple(int(i) for i in np.argsort(-mean, kind="stable"))

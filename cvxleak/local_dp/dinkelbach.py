@@ -1,7 +1,7 @@
 """The least e^epsilon for a budget: every linear program gives both bounds and a slope.
 
-At a trial ratio f the program's u attains the budget at some ratio of its own (an upper end), and
-its mixture and potentials, moved to the budget's sum, prove one (a lower end): both differ from the
+At a trial ratio f the program's u attains the budget at some ratio of its own (an upper bound), and
+its mixture and potentials, moved to the budget's sum, prove a lower bound. Both differ from the
 optimum by a second-order term, so this converges as Newton's method does. It is Dinkelbach's method
 for the largest of several ratios (Crouzeix, Ferland and Schaible, J. Optim. Theory Appl. 47, 1985),
 with the duals of its programs used as well.
@@ -32,7 +32,7 @@ ENDLESS = 1e300
 
 @dataclass(frozen=True)
 class Bracket:
-    """Where the least ratio is, with what proves the lower end and attains the upper one.
+    """Bounds on the least ratio, with what proves the lower and attains the upper one.
 
     Attributes
     ----------

@@ -48,10 +48,10 @@ SMALL = 1e-3
 
 
 def smallest_probability(sources: SourceSet) -> tuple[float, Mixture]:
-    """Return the largest m such that some law of the hull has no probability below m, and that law.
+    """Return the largest m such that a mixture has no probability below m, and that mixture.
 
     Up to the distortion (k - 1) m symmetric randomized response is optimal: see
-    `potentials_for_budget` at this law. HAMMING Theorem 2 has the first threshold
+    `potentials_for_budget` at this mixture. HAMMING Theorem 2 has the first threshold
     max_P min_x P(x), which is k - 1 times smaller.
     """
     size = sources.size

@@ -34,7 +34,7 @@ FAR = 1e-6
 
 
 class InformationSearch:
-    """The best ends so far of one problem, and what they are proved by.
+    """The best bounds so far of one problem, and what proves them.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class InformationSearch:
         self.saddle: Saddle | None = None
 
     def found(self, outputs: tuple[Hashable, ...]) -> Found:
-        """Return the channel with its labels, and what proves the ends."""
+        """Return the channel with its labels, and what proves the bounds."""
         labels, rows = self._sources.labels, np.asarray(self.channel)
         laws = [] if self.saddle is None else self.saddle.laws
         return Found(
@@ -184,7 +184,7 @@ class InformationSearch:
     def _ends(
         self, channel: Array, outputs: Array | None, proof: dict[str, Any]
     ) -> tuple[float, float] | None:
-        """Return the ends that the checker proves, or None if it proves nothing."""
+        """Return the bounds that the checker proves, or None if it proves nothing."""
         try:
             with precision():
                 return prove(self._stored, self._witness(channel, outputs), proof)
@@ -215,7 +215,7 @@ def _outputs(law: Any, channel: Array) -> Array:
 def stored_channel(
     sources: SourceSet, costs: Costs, channel: Array, outputs: Array | None
 ) -> dict[str, Any]:
-    """Return a channel, and an output law for each part of the set, as a certificate holds them."""
+    """Return a channel and an output distribution for each part, as a certificate stores them."""
     cost = (channel * costs.matrix).sum(axis=1)
     laws, bounds = [], []
     for k, part in enumerate(sources.parts):

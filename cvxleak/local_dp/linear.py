@@ -46,7 +46,7 @@ class Mixture:
     members: tuple[tuple[float, tuple[Fraction, ...] | None], ...] = ()
 
     def exact(self, sources: SourceSet) -> list[Fraction]:
-        """Return the law as certificates mean it: weights and points divided by their sums."""
+        """Return the distribution as certificates mean it: weights and points over their sums."""
         weights = [fraction(w) for w in self.weights.tolist()]
         laws = [list(exact_law(point)) for point in sources.points]
         for weight, law in self.members:
@@ -224,7 +224,7 @@ class SourceProgram:
 
 
 def supports(sources: SourceSet, cost: Array) -> list[dict[str, Any]]:
-    """Return, for each polytope, the multipliers that bound cost . p on it, and a law of it."""
+    """Return, for each polytope, multipliers that bound cost . p on it, and a member of it."""
     result = []
     for body in sources.polytopes:
         answer = body.support(cost)

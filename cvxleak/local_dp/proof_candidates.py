@@ -45,7 +45,7 @@ WHOLE = 10**6
 
 @dataclass(frozen=True)
 class Attempt:
-    """Channels and multipliers from which the two ends are proved, made as they are asked for.
+    """Channels and multipliers from which the two bounds are proved, computed when asked for.
 
     Attributes
     ----------
@@ -72,12 +72,12 @@ class Attempt:
 
 
 class Best:
-    """The best ends so far, and what they are proved by.
+    """The best bounds so far, and what proves them.
 
     Parameters
     ----------
     prove : callable
-        The prover of the certificate: (problem, witness, proof) -> the two ends.
+        The prover of the certificate: (problem, witness, proof) -> the two bounds.
     stored : mapping
         What the certificate holds of the problem.
     sources : SourceSet
@@ -85,7 +85,7 @@ class Best:
     rough : ndarray
         The channel of least distortion: a witness for proofs while there is no better one.
     gap : Gap
-        When the ends are near enough to each other.
+        When the bounds are near enough to each other.
     clock : Clock
         When it is late, no more is tried than is needed for both bounds.
     """
@@ -111,7 +111,7 @@ class Best:
 
     @property
     def done(self) -> bool:
-        """Whether the ends are as near as asked for, or as floats allow."""
+        """Whether the bounds are as near as asked for, or as floats allow."""
         near = self.upper - self.lower <= CLOSE if self.upper < math.inf else False
         return near or self._gap.closed(self.lower, self.upper)
 
@@ -160,7 +160,7 @@ class Best:
             self.mixture, self.price = attempt.mixture, attempt.price
 
     def found(self, outputs: tuple[Hashable, ...], prices: Mapping[str, float]) -> Found:
-        """Return the channel with its labels, and what proves the ends."""
+        """Return the channel with its labels, and what proves the bounds."""
         labels, rows = self._sources.labels, np.asarray(self.channel)
         law = None
         if self.mixture is not None:
@@ -175,7 +175,7 @@ class Best:
         )
 
     def _take(self, channel: Array, proof: Mapping[str, Any]) -> float:
-        """Try a channel together with a proof; return its upper end, inf if it does not hold."""
+        """Try a channel together with a proof; return its upper bound, inf if it is not valid."""
         ends = self._ends(channel, proof)
         if ends is None and proof:
             ends, proof = self._ends(channel, {}), {}
@@ -188,7 +188,7 @@ class Best:
         return ends[1]
 
     def _ends(self, channel: Array, proof: Mapping[str, Any]) -> tuple[float, float] | None:
-        """Return the ends that the checker proves, or None if it proves nothing."""
+        """Return the bounds that the checker proves, or None if it proves nothing."""
         try:
             return self._prove(self._stored, self._witness(channel), proof)
         except CertificateError:
@@ -213,7 +213,7 @@ def constant(channels: Iterable[Array], mixture: Mixture | None = None) -> Attem
 
 
 def flat_channels(law: Array, rows: int) -> Iterator[Array]:
-    """Yield the channel whose rows all are a law, also with near fractions as whole numbers.
+    """Yield the channel whose rows are all this one, also with near fractions as whole numbers.
 
     Rows that do not sum to 1 are divided by their sums, so that whole numbers say thirds exactly.
     """

@@ -276,7 +276,7 @@ def candidate_channel(
 
 
 def distance_from_hull(sources: SourceSet, law: Array) -> tuple[float, Array]:
-    """Return the L1 distance of a law from the sources' hull, and the direction that shows it.
+    """Return the L1 distance of a distribution from the sources' hull, and the proving direction.
 
     max over -1 <= a <= 1 of a . law - max_P a . P.
     """

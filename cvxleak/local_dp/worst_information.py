@@ -16,12 +16,12 @@ __all__ = ["divergences", "worst_information", "worst_laws"]
 
 
 def worst_information(sources: SourceSet, channel: Channel) -> float:
-    """Return max over the set of I(P;Q); on parts that are not single laws an upper end of it."""
+    """Return max I(P;Q) over the set; an upper bound on it unless all parts are single points."""
     return max(value for value, _ in worst_laws(sources, channel))
 
 
 def worst_laws(sources: SourceSet, channel: Channel) -> list[tuple[float, Array]]:
-    """Return for each part of the set an upper end of I(P;Q) on it, and a law that is near it."""
+    """Return for each part an upper bound on I(P;Q), and a distribution that nearly attains it."""
     found = []
     for part in sources.parts:
         if part.is_point:
@@ -34,7 +34,7 @@ def worst_laws(sources: SourceSet, channel: Channel) -> list[tuple[float, Array]
 
 
 def _largest_information(sources: SourceSet, matrix: Array) -> tuple[float, Array]:
-    """Maximize the concave I(P;Q) by Frank and Wolfe's method: its least upper end, the law."""
+    """Maximize the concave I(P;Q) by Frank and Wolfe's method; return upper bound and maximizer."""
     from scipy.optimize import minimize_scalar
 
     p, least = sources.worst(np.zeros(sources.size))[1].probabilities, math.inf

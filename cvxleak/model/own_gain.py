@@ -93,14 +93,19 @@ class OwnGain(Gain, Value):
         return values
 
     def _answer(self, what: str, laws: Array, shape: tuple[int, ...]) -> Array:
-        found = self._asked(what, laws.copy(), f"for laws of shape {laws.shape}")
+        found = self._asked(what, laws.copy(), f"for distributions of shape {laws.shape}")
         array = plain_array(found, f"gain.{what}")
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = type(found).__name__ if array.dtype.kind not in "biuf" else "an array"
             raise ValidationError(
-                f"gain: found {short(self.gain)}, whose {what} for laws of shape {laws.shape} is "
-                f"{kind} of shape {array.shape}; numbers of shape {shape} are needed, "
-                + ("one for each law" if what == "value" else "a slope for each probability")
+                f"gain: found {short(self.gain)}, whose {what} for distributions of shape "
+                f"{laws.shape} is {kind} of shape {array.shape}; numbers of shape {shape} are "
+                "needed, "
+                + (
+                    "one for each distribution"
+                    if what == "value"
+                    else "a slope for each probability"
+                )
             )
         return array.astype(float)
 
@@ -119,7 +124,7 @@ class OwnGain(Gain, Value):
         if wrong.any():
             first = int(np.argmax(wrong))
             raise ValidationError(
-                f"gain: found {short(self.gain)}, whose {what} at the law "
+                f"gain: found {short(self.gain)}, whose {what} at the distribution "
                 f"{short(laws[first].round(6).tolist())} is {short(found[first].tolist())}; it has "
                 "to be finite"
             )
@@ -186,8 +191,8 @@ def checked_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     if above[worst] > room:
         p, q = (end.round(6).tolist() for end in ends[:, worst])
         raise ValidationError(
-            f"{name}: found {short(gain)}, which is not convex: halfway between the laws {p} and "
-            f"{q} it is {float(values[worst]):.6g}, above the mean "
+            f"{name}: found {short(gain)}, which is not convex: halfway between the distributions "
+            f"{p} and {q} it is {float(values[worst]):.6g}, above the mean "
             f"{float(values[worst] - above[worst]):.6g} of its values there"
         )
     rows = own.rows(k)
@@ -207,8 +212,9 @@ def checked_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     if not below[worst] - heights[0][worst] <= room:
         p, q = (law[worst].round(6).tolist() for law in (middles, ends[0]))
         raise ValidationError(
-            f"{name}: found {short(gain)}, whose tangent at the law {p} is {below[worst]:.6g} at "
-            f"{q}, above its value {heights[0][worst]:.6g} there; a subgradient is needed"
+            f"{name}: found {short(gain)}, whose tangent at the distribution {p} is "
+            f"{below[worst]:.6g} at {q}, above its value {heights[0][worst]:.6g} there; a "
+            "subgradient is needed"
         )
     return own
 

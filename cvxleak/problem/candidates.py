@@ -76,7 +76,7 @@ def candidate_array(candidate: ArrayLike, shapes: Collection[tuple[int, ...]]) -
 def candidate_weights(
     candidate: Prior | ArrayLike, size: int, labels: tuple[Hashable, ...] | None, one_per: str
 ) -> Array:
-    """Return the weights of a candidate law, in the order of `labels`; they need not be a law.
+    """Return a candidate's weights in the order of `labels`; they need not be a distribution.
 
     A `Prior` or a Series is matched by its labels, anything else by position.
 

@@ -445,7 +445,7 @@ class Problem(Value, ABC):
 
     @abstractmethod
     def _toward(self, candidate: Any, bound: Bound) -> Toward:
-        """Return the way from a candidate (a law, rows) to a point inside the feasible set."""
+        """Return the way from a candidate to a point inside the feasible set."""
 
     @abstractmethod
     def _search(self, *args: Any, **options: Any) -> Search:

@@ -43,10 +43,10 @@ def prove(
     matrix = reading.parts(problem, {"matrix"}, "the problem")["matrix"]
     reading.parts(witness, {"input"}, "the witness")
     reading.parts(proof, {"output"}, "the proof")
-    output = balls.normalized(reading.numbers(proof["output"], "the output law"))
+    output = balls.normalized(reading.numbers(proof["output"], "the output"))
     if not isinstance(matrix, list):
         raise CertificateError("the matrix is not a list of rows")
-    inputs = balls.normalized(reading.numbers(witness["input"], "the input law", len(matrix)))
+    inputs = balls.normalized(reading.numbers(witness["input"], "the input", len(matrix)))
     logs = balls.logarithms(output)
     mixture = [arb(0)] * len(output)
     lower, upper = arb(0), 0.0
@@ -76,8 +76,8 @@ def _prove_set(
         [[balls.number(x) for x in row] for row in ends.tolist()]
         for ends in (channels.lower, channels.upper)
     )
-    output = balls.normalized(reading.numbers(proof["output"], "the output law", len(lower[0])))
-    inputs = balls.normalized(reading.numbers(witness["input"], "the input law", len(lower)))
+    output = balls.normalized(reading.numbers(proof["output"], "the output", len(lower[0])))
+    inputs = balls.normalized(reading.numbers(witness["input"], "the input", len(lower)))
     logs = balls.logarithms(output)
     most = balls.largest(
         divergence_above(low, high, logs) for low, high in zip(lower, upper, strict=True)

@@ -202,7 +202,7 @@ class Statement:
             raise CertificateError("the adversaries are not stated")
         if self.size == 0:
             reading.parts(proof, {"output", "multiplier"}, "the leakage's proof")
-            output = reading.numbers(proof["output"], "the output law", matrix.shape[1])
+            output = reading.numbers(proof["output"], "the output", matrix.shape[1])
             multiplier = reading.number(proof["multiplier"], "the multiplier")
             return total_above(self.rows.sizes, channel, floor, output, multiplier)
         reading.parts(proof, {"witness", "proof"}, "the leakage's proof")

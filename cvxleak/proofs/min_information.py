@@ -84,7 +84,7 @@ def _worst_information(
             joint = [[p * q for q in row] for p, row in zip(points[0], rows, strict=True)]
             upper = max(upper, balls.round_up(balls.mutual_information(joint)))
             continue
-        t = balls.normalized(reading.numbers(output, "an output law", len(rows[0])))
+        t = balls.normalized(reading.numbers(output, "an output", len(rows[0])))
         logs = balls.logarithms(t)
         costs = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
         if any(not cost.is_finite() for cost in costs):

@@ -164,7 +164,7 @@ def _rho_of_all(
     levels = [fmpq(0), *map(rational, reading.numbers(stored, "the levels"))]
     if len(levels) < 2 or not all(a < b for a, b in pairwise(levels)):
         raise CertificateError("the levels must be increasing and greater than 0")
-    limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "the profiles of pairs of laws")
+    limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "profiles of distributions")
     limits.charge("steps", TERM * len(levels) * len(orders), "divergences of a profile")
     points = [arb(level) for level in levels]
     known = [[(x, arb(x)) for x in row] for row in rows]
@@ -258,7 +258,7 @@ def _direct(
     """Return the bounds on a maximum over pairs that is computed by evaluating each pair."""
     u, v = _pair(reading.parts(witness, {"pair"}, "the witness"), pairs)
     reading.parts(proof, set(), "the proof")
-    limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "pairs of laws")
+    limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "pairs of distributions")
     both = [*pairs, *((v, u) for u, v in pairs)]
     uppers = [value(rows[p], rows[r]) for p, r in both]
     lower = value(rows[u], rows[v])

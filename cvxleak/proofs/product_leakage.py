@@ -137,7 +137,7 @@ def about(problem: Mapping[str, Any]) -> str:
         return f"{who}, product priors with an entropy of at least {floor:.12g} nats"
     kind, known = _known(problem["laws"])
     if kind == "vertices":
-        return f"{who}, product priors whose laws are mixtures of given ones"
+        return f"{who}, product priors whose distributions are mixtures of given ones"
     words = {
         "least_probability": "each value of each other record has a probability of",
         "record_floor": "each other record's entropy in nats is",

@@ -40,10 +40,10 @@ def prove(
         raise CertificateError("alpha must be positive")
     reading.parts(witness, {"input"}, "the witness")
     reading.parts(proof, {"output"}, "the proof")
-    output = balls.normalized(reading.numbers(proof["output"], "the output law"))
+    output = balls.normalized(reading.numbers(proof["output"], "the output"))
     if not isinstance(data["matrix"], list):
         raise CertificateError("the matrix is not a list of rows")
-    inputs = reading.numbers(witness["input"], "the input law", len(data["matrix"]))
+    inputs = reading.numbers(witness["input"], "the input", len(data["matrix"]))
     rows = [
         balls.normalized(reading.numbers(row, "a row of the matrix", len(output)))
         for row in data["matrix"]

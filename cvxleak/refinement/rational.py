@@ -63,7 +63,7 @@ def rationals(numbers: Iterable[Fraction]) -> list[fmpq]:
 
 
 def normalized(weights: Iterable[Fraction]) -> list[Fraction]:
-    """Return weights without those below 0 as a law; it is all on the first if none is above."""
+    """Return the positive weights as a distribution; all mass is on the first if there are none."""
     kept = [max(weight, Fraction(0)) for weight in weights]
     total = sum(kept, Fraction(0))
     return [x / total for x in kept] if total else [Fraction(int(i == 0)) for i in range(len(kept))]

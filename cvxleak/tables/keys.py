@@ -167,8 +167,8 @@ def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws:
     if keys is None:
         if len(wide) > 1:
             raise ValidationError(
-                f"noise: keys from 0 to 1 are summed in {len(wide)} numbers; the law of one such "
-                "number and its cells is computed"
+                f"noise: keys from 0 to 1 are summed in {len(wide)} numbers; the distribution of "
+                "only one such number and its cells can be computed"
             )
         pieces = math.prod(1 if one_outcome else len(one.steps) for one in sums)
         cells = max((len(one.cells) for one in wide), default=0)
@@ -186,8 +186,8 @@ def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws:
     steps *= laws
     if steps > most:
         raise ValidationError(
-            f"noise: the joint law of {sum(len(one.numbers) for one in sums)} numbers that keys "
-            f"link takes {short(steps)} steps here; the most is {most}"
+            f"noise: the joint distribution of {sum(len(one.numbers) for one in sums)} numbers "
+            f"that keys link takes {short(steps)} steps here; the most is {most}"
         )
 
 

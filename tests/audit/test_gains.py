@@ -324,8 +324,8 @@ def test_a_gain_of_ones_own_with_rows_is_that_gain_matrix():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gain": Own(lambda laws: laws.max(axis=-1) ** 2)}, "whose tangent at the law"),
-        ({"gain": Own(lambda laws: 0.5)}, "gain: found Own.*, one for each law"),
+        ({"gain": Own(lambda laws: laws.max(axis=-1) ** 2)}, "whose tangent at the distribution"),
+        ({"gain": Own(lambda laws: 0.5)}, "gain: found Own.*, one for each distribution"),
         ({"gain": Own(lambda laws: laws.min(axis=-1))}, "not convex: halfway between"),
         ({"gain": Own(largest, np.eye(2) / 2)}, "not the largest of its rows"),
         ({"gain": Own(largest, np.eye(3))}, "2 columns"),

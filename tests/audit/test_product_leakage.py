@@ -385,7 +385,7 @@ def test_candidates_of_polytopes():
     assert found.feasible
     assert found.value == pytest.approx(bound.lower, abs=1e-9)
     off = problem.check([[0.5, 0.5], [0.1, 0.9], [0.5, 0.5]], bound=bound)
-    assert off.violations["laws are in their polytopes"] == pytest.approx(0.1)
+    assert off.violations["distributions are in their polytopes"] == pytest.approx(0.1)
     near = problem.repair([[0.5, 0.5], [0.15, 0.85], [0.5, 0.5]], bound=bound)
     assert verify(near.certificate).passed
     assert near.lower <= bound.upper

@@ -109,7 +109,7 @@ HALVES = np.full(2, 0.5)
     [
         (
             lambda: expressions.f_divergence(cp.Variable(3), HALVES, "chi-square"),
-            "reference: found 2 outcomes; the law has 3",
+            "reference: found 2 outcomes; the distribution has 3",
         ),
         (lambda: expressions.f_divergence(HALVES, HALVES, "kl"), "divergence: found 'kl'"),
         (

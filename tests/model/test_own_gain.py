@@ -98,22 +98,34 @@ def zero(laws):
 @pytest.mark.parametrize(
     ("gain", "message"),
     [
-        (Answers(lambda laws: 0.5), r"value for laws of shape \(\d+, 2\) is an array of shape"),
+        (
+            Answers(lambda laws: 0.5),
+            r"value for distributions of shape \(\d+, 2\) is an array of shape",
+        ),
         (Answers(lambda laws: "high"), r"is str of shape \(\); numbers of shape \(\d+,\)"),
         (Answers(lambda laws: [[1], [1, 2]]), "gain.value: expected an array"),
         (Answers(lambda laws: laws[:, :1]), r"an array of shape \(\d+, 1\)"),
         (Answers(lambda laws: laws.max(axis=-1) + 0j), "is ndarray of shape"),
-        (Answers(lambda laws: laws.sum(axis=-1) * np.nan), r"value at the law .* is nan"),
+        (Answers(lambda laws: laws.sum(axis=-1) * np.nan), r"value at the distribution .* is nan"),
         (
             Answers(lambda laws: np.where(laws.min(axis=-1) == 0, np.inf, 1.0)),
             "is inf; it has to be finite",
         ),
         (Answers(lambda laws: laws.min(axis=-1)), "not convex: halfway"),
-        (Answers(tangent=lambda laws: laws.max(axis=-1)), "tangent for laws of shape"),
-        (Answers(tangent=lambda laws: zero(laws) - np.inf), "tangent at the law .* finite"),
-        (Answers(tangent=lambda laws: zero(laws) * np.nan), "tangent at the law .* finite"),
-        (Answers(tangent=zero), "whose tangent at the law .* a subgradient is needed"),
-        (Answers(max), r"whose value fails for laws of shape \(\d+, 2\): ValueError: The truth"),
+        (Answers(tangent=lambda laws: laws.max(axis=-1)), "tangent for distributions of shape"),
+        (
+            Answers(tangent=lambda laws: zero(laws) - np.inf),
+            "tangent at the distribution .* finite",
+        ),
+        (
+            Answers(tangent=lambda laws: zero(laws) * np.nan),
+            "tangent at the distribution .* finite",
+        ),
+        (Answers(tangent=zero), "whose tangent at the distribution .* a subgradient is needed"),
+        (
+            Answers(max),
+            r"whose value fails for distributions of shape \(\d+, 2\): ValueError: The truth",
+        ),
         (Answers(tangent=lambda laws: laws[0, 5]), "whose tangent fails .* IndexError: index 5"),
         (Answers(rows=np.eye(3)), r"gain.rows\(2\): found shape \(3, 3\)"),
         (Answers(rows=[[0, np.nan]]), r"gain.rows\(2\): found NaN"),
@@ -136,7 +148,7 @@ def test_an_error_of_a_gain_s_rows_says_so():
 
 
 def test_answers_are_checked_where_a_gain_is_measured():
-    with pytest.raises(ValidationError, match=r"gain: found Answers.*one for each law"):
+    with pytest.raises(ValidationError, match=r"gain: found Answers.*one for each distribution"):
         gain_vulnerability([0.5, 0.5], Answers(lambda laws: 0.5))
 
 

@@ -380,7 +380,9 @@ def test_what_is_too_large_is_named(tmp_path):
     noise = with_keys(tmp_path, 64)
     table = Table({"x": range(4), "y": range(4)}, counts=np.full((4, 4), 2))
     release = TableRelease(table, noise)
-    with pytest.raises(ValidationError, match=r"joint law of 25 numbers .* the most is 268435456"):
+    with pytest.raises(
+        ValidationError, match=r"joint distribution of 25 numbers .* the most is 268435456"
+    ):
         release.law([2] * 16)
     mixed = dict.fromkeys(ROW.numbers, noise) | {("total",): with_keys(tmp_path, 8)}
     with pytest.raises(ValidationError, match=r"different keys \(64, 8\)"):

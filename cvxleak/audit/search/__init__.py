@@ -9,7 +9,7 @@ turn, `_bounds` lists all upper bounds by name, and `upper` is the least of them
 checker, `cvxleak.proofs.record_leakage.prove_upper`, prove that one.
 
 **Where the lower bound comes from.** Each candidate goes through `Audit._offer`, which makes it
-meet the floor and evaluates it. Candidates are the ends of the joint Blahut–Arimoto steps
+meet the floor and evaluates it. Candidates are where the joint Blahut–Arimoto steps end
 (`Audit._climb`, from random starts and from relaxed maximizers of nodes), adversaries with one
 context group per value (`choices`, `witnesses.one_group_per_value`), and those found where outputs
 are merged (`witnesses.through_fewer_outputs`). With more known of the adversary than the floor,
@@ -28,8 +28,8 @@ name        made by                          why it holds
             ``slab_dual`` where it is small
 `cells`     ``cell_search.CellSearch``       a tree of cells of the posteriors; ``cell_dual``
                                              bounds a node
-`slabs`     ``slab_search.SlabSearch``       a tree of slabs of the contexts' laws; ``slab_dual``
-                                             bounds a node
+`slabs`     ``slab_search.SlabSearch``       a tree of slabs of the contexts' distributions;
+                                             ``slab_dual`` bounds a node
 `sharing`   ``sharing.SharingSearch``        time sharing; for each value a tree bounds phi_a, of
                                              intervals of the output's probabilities, or of boxes of
                                              the contexts' distribution (``law_boxes``) where that

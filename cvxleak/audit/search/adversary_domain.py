@@ -63,7 +63,7 @@ class Domain:
     limits : Limits
         What every prior of the class meets, as the upper bound uses it.
     center : array, shape (N,)
-        A prior of the class with much doubt and room in the constraints.
+        A prior of the class with large entropy and with slack in the constraints.
 
     Raises
     ------
@@ -236,9 +236,9 @@ class Domain:
         return lower, np.array([int(x.p) / int(x.q) for x in exact]), written
 
     def exact(self, weights: Array) -> list[fmpq] | None:
-        """Return a law near `weights` that meets the equations exactly, and is not negative.
+        """Return a distribution near `weights` that meets the equations exactly.
 
-        Where a ball is too small for rounding, that is its reference, or as near as can be.
+        If a ball is too small for rounding, it is the ball's reference, or as near it as possible.
         """
         for ball in self.restricted.references:
             if ball.radius <= POINT:
@@ -308,7 +308,7 @@ class Domain:
         return w
 
     def _relative_center(self) -> Array:
-        """Return a law with room in all constraints that leave any; find those that leave none."""
+        """Return a distribution with slack in all constraints that allow any; find the others."""
         size, most = len(self.lumped.rows), len(self._d)
         scale = 1 / np.maximum(np.abs(self._C).max(axis=1, initial=1.0), np.abs(self._d))
         C, d = self._C * scale[:, None], self._d * scale

@@ -48,7 +48,7 @@ SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
 
 ENTRY_SECONDS = 2e-7
-"""About how long it takes to prove the lower end and to write the certificate, per probability."""
+"""About how long it takes to prove the lower bound and write the certificate, per probability."""
 
 HARD = 64
 """Batches of nodes after which a problem counts as hard: more random starts may find more."""
@@ -453,7 +453,7 @@ class Reporter:
         self._last = 0.0
 
     def __call__(self, lower: float, upper: float, nodes: int) -> None:
-        """Report the ends and the nodes bounded so far."""
+        """Report the bounds and the number of nodes bounded so far."""
         if self._progress is not None:
             self._progress(lower, upper, nodes)
         now = self._clock.seconds

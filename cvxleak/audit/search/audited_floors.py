@@ -310,7 +310,7 @@ class AuditedFloors:
         ]
 
     def _proved(self, group: _Group, closed_only: bool) -> list[tuple[dict[str, Any], float]]:
-        """Return for each floor what proves the upper bound for a group, and that end."""
+        """Return for each floor what proves the upper bound for a group, and that bound."""
         flat: dict[str, Any] = {"records": list(group.records)}
         if group.choices is not None and group.choices.upper <= group.flat:
             flat["choices"] = pack(group.choices.inputs)

@@ -220,7 +220,7 @@ class AuditedGroup:
             self._climbed = not stop()
         elif not self._climbed and self.few_steps > 0:
             climb(known)
-            # However late it is: without any search the lower end would say next to nothing.
+            # However late it is: without any search the lower bound would be next to useless.
             climb(2)
         if self._prepared == 2 and not stop(PASS_SECONDS * size) and not self.small:
             self._bound_by_dataset(threshold, stop)

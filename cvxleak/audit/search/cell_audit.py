@@ -62,7 +62,7 @@ OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
 
 TURNS = 20
-"""Most turns of the local search and the rows that tell most."""
+"""Most times that the local search and the choice of the rows that leak most alternate."""
 
 LEAST = 1e-300
 """Probabilities are raised to this before their logarithm is taken."""
@@ -84,7 +84,7 @@ class _Part:
 
     @property
     def boxes(self) -> tuple[Array, Array] | None:
-        """The ends of the rows' probabilities, if they are only known to lie in a set."""
+        """Bounds on the rows' probabilities, if the channel is only known to be in a set."""
         return None if self.of_set is None else (self.of_set.lower, self.of_set.upper)
 
     @property
@@ -96,12 +96,12 @@ class _Part:
 class CellAudit:
     """The search of one audit of a set of channels, or of another gain than Shannon's.
 
-    Of a set of channels the tree is about the whole set: the bound of a node holds for all rows in
-    their boxes. Which rows tell most is found by turns with the worst adversary; a query value may
-    have different ones for different values of the record, which no channel has, so that what is
-    found lies between the largest leakage of a member and the bound that a tree tends to.
+    For a set of channels, the tree is about the whole set: the bound of a node holds for all rows
+    in their boxes. The rows that leak most and the worst adversary are found in turn. A query value
+    may get different rows for different values of the record, which no channel has. What is found
+    therefore lies between the largest leakage of a member and the bound that a tree tends to.
 
-    Of a factor the tree is about sum_y s_y G(rho_y) - t G(pi) for the largest factor t that was
+    For a factor, the tree is about sum_y s_y G(rho_y) - t G(pi) for the largest factor t that was
     found (Dinkelbach's method), and is made anew when that grows.
     """
 
@@ -119,7 +119,7 @@ class CellAudit:
             problem.adversaries,
         )
         self._parts: list[_Part] = []
-        # The worst adversaries of centers, and of the rows that tell most.
+        # The worst adversaries of centers, and of the rows that leak most.
         self._worst: dict[int, list[Array]] = {}
         self.attained = -np.inf
 
@@ -177,8 +177,8 @@ class CellAudit:
     def _run(self, place: int, gap: Gap, stop: Stop) -> bool:
         """Search one tree; false if twice the nodes gained next to nothing.
 
-        Which rows tell most changes suddenly from one to another, and there the multipliers of a
-        node may be off their best.
+        The rows that leak most change abruptly from one node to another, and the multipliers of a
+        node may then be far from optimal.
         """
         part = self._parts[place]
         while not stop() and not self._too_large(part):
@@ -265,7 +265,7 @@ class CellAudit:
         self._climb(place, weights[:8], stop)
 
     def _climb(self, place: int, starts: int | Array, stop: Stop) -> None:
-        """Look for a worst adversary of the center of the set, and of the rows that tell most."""
+        """Look for a worst adversary of the center of the set, and of the rows that leak most."""
         part = self._parts[place]
         if not self._told.is_leakage:
             assert not isinstance(starts, int)
@@ -298,7 +298,7 @@ class CellAudit:
         return meet_entropy_floor(run.point, lumped, self.floor)
 
     def _climb_tangents(self, place: int, starts: Array, stop: Stop) -> None:
-        """Climb from the best start by tangents; rows of a set that tell most in turn with that."""
+        """Climb from the best start by tangents, in turn with the rows of a set that leak most."""
         part = self._parts[place]
         rows, center = part.lumped, None
         weights = np.maximum(starts, 0.0)

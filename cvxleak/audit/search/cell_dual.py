@@ -58,8 +58,8 @@ __all__ = ["CellDual", "CellSolution", "Cells"]
 
 LARGEST_LAM = 1e9
 LARGEST_MU = 1e5
-"""Multipliers stay below these: those of a facet that nothing touches, or of a cell that nobody
-reaches, would run off to infinity and take the precision of the bound with them."""
+"""Multipliers stay below these. Those of a facet that nothing touches, or of a cell that no
+posterior reaches, would grow without limit and spoil the precision of the bound."""
 
 SQUARES_LIMIT = 1 << 22
 """Most numbers that the table of all products of two columns may have; past it they are computed

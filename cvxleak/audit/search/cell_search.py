@@ -35,8 +35,8 @@ STARTING_LAM, LIMITED_LAM = 1e-3, 1e-2
 enough to go far from a parent's multipliers, above all where the parent's lam is 0."""
 
 LARGEST_START = 0.1
-"""Largest mu that a node starts from without H(A), in parts of the gain: nobody reaches some of the
-cells, whose multipliers grow from parent to child, and from large ones the steps are too short."""
+"""Largest mu that a node starts from without H(A), in parts of the gain: no posterior reaches some
+cells. Their multipliers grow from parent to child, and from large ones the steps are too short."""
 
 NOWHERE: Split = (0, 0, 0, 0.0)
 

@@ -23,13 +23,13 @@ L = TypeVar("L", bound=Leaf)
 
 
 def kept_apart(where: Array, low: Array, high: Array) -> Array:
-    """Return the places nearest to `where` that keep `MARGIN` from the ends of the intervals."""
+    """Return the places nearest to `where` that keep `MARGIN` from the intervals' endpoints."""
     margin = MARGIN * (high - low)
     return np.clip(where, low + margin, high - margin)
 
 
 class IntervalSearch(BestFirst[Array, L, Cut]):
-    """A search whose regions are arrays of the ends of intervals, shape (intervals, 2).
+    """A search whose regions are arrays of the endpoints of intervals, shape (intervals, 2).
 
     A leaf's multipliers prove its bound for every part of its region.
     """

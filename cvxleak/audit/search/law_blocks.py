@@ -56,8 +56,9 @@ STEPS = 3
 """Steps towards the maximizer of f in a box: 2461 nodes with 1, 2425 with 6."""
 
 SETTLING = 3
-"""Steps to the best laws within the last block, whose mass is kept: of 5 people 0 and 6 lead to as
-many nodes, but 12 people at 97 % close in 22 s with 3, and not in 370 s (440,000 nodes) with 0."""
+"""Steps to the best distributions within the last block, whose mass is kept. With 5 people, 0 and 6
+steps lead to as many nodes; 12 people at 97 % close in 22 s with 3 steps, and not in 370 s (440,000
+nodes) with 0."""
 
 PLACE = 0.3
 """A mass is cut at this share of the way from omega_B to where the bound is largest: 2823 nodes at
@@ -165,13 +166,13 @@ class LawBlocks(BoxTree):
         return list(zip(b.tolist(), where.tolist(), strict=True))
 
     def _maximizers(self, ends: Array, laws: Array) -> Array:
-        """Return the law of each box at which the tangent less lam D(v || s) is largest."""
+        """Return the distribution in each box where the tangent minus lam D(v || s) is largest."""
         x = self._slopes(laws) @ self._rows.T / self._lam + self._log_shares
         totals = self._totals(x)
         return self._within(x, totals, clipped(totals, ends))
 
     def _settled(self, laws: Array) -> Array:
-        """Return laws with the same masses, nearer to the best one in blocks that are no use."""
+        """Return distributions with the same masses, nearer the best one in blocks of no use."""
         x = self._slopes(laws) @ self._rows.T + self._lam * self._log_shares
         settled = self._within(x, self._totals(x), self._masses(laws))
         return np.where(self._left[self._block] > 0, laws, settled)

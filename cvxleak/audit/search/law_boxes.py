@@ -1,16 +1,16 @@
-r"""`LawBoxes`: the inner maximum of the time-sharing bound, by boxes of the law of the contexts.
+r"""`LawBoxes`: the inner maximum of the time-sharing bound, by boxes of the contexts' distribution.
 
 f(v) = D(v R || t) + lam (H(v) + <v, log m>) is convex in the probabilities r = v R of the outputs
-and concave in v otherwise. Where outputs are many and noise is smooth the r_y say nearly the same,
-while v has as many numbers as a value has groups. A region is a box of distributions v. Two bounds
-are linear in v, and so largest at a vertex of the box and the simplex (derived, with what they
-need, in `cvxleak.proofs.bounds.law_boxes`):
+and concave in v otherwise. With many outputs and smooth noise, the r_y nearly determine each other,
+while v has only as many numbers as a value has groups. A region is a box of distributions v. Two
+bounds are linear in v, and so largest at a vertex of the box and the simplex (derived, with what
+they need, in `cvxleak.proofs.bounds.law_boxes`):
 
-- by chords of r log(r / t_y) between the ends of each r_y on the box, and a tangent of H;
-- with an eta for which D(v R || w R) <= eta D(v || w) near the box, by the tangent at a law w;
-  where eta exceeds lam the rest, (eta - lam) sum v log v, is bounded by its chords. On a small box
-  eta is near the largest eigenvalue but one of R diag(1/r) R^T against diag(1/v). If that is below
-  lam, f is concave there, and the maximum's neighborhood is a single leaf.
+- by chords of r log(r / t_y) between the endpoints of each r_y on the box, and a tangent of H;
+- with an eta for which D(v R || w R) <= eta D(v || w) near the box, by the tangent at a
+  distribution w; where eta exceeds lam the rest, (eta - lam) sum v log v, is bounded by its chords.
+  On a small box eta is near the second largest eigenvalue of R diag(1/r) R^T against diag(1/v). If
+  that is below lam, f is concave there, and the maximum's neighborhood is a single leaf.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NEAR_ZERO = 0.05
 
 
 def fits_boxes(rows: Array) -> bool:
-    """Whether a value's laws have few numbers, no more than the output's, that can be proved."""
+    """Whether a value has few groups, no more than outputs, and rows that floats can prove."""
     groups, outputs = rows.shape
     return groups <= min(outputs, MOST_GROUPS) and float(rows[rows > 0].min()) > 2 * LEAST_ENTRY
 
@@ -140,7 +140,7 @@ class LawBoxes(BoxTree):
         return list(zip(g.tolist(), where.tolist(), strict=True))
 
     def _means(self, ends: Array) -> tuple[Array, Array]:
-        """Return the least and the largest probability of each output over the laws of a box."""
+        """Return the least and the largest probability of each output over each box."""
         low = ends[..., 0]
         room = (ends[..., 1] - low)[:, self._order]
         base, left = low @ self._rows, 1 - low.sum(axis=1)[:, None, None]
@@ -161,12 +161,12 @@ class LawBoxes(BoxTree):
         return np.where(wide, rise / np.where(wide, width, 1), tangents)
 
     def _maximizers(self, ends: Array, slopes: Array) -> Array:
-        """Return the law of each box at which <v, R slopes> - lam D(v || s) is largest, or near."""
+        """Return where in each box <v, R slopes> - lam D(v || s) is largest, or near that."""
         x = slopes @ self._rows.T / self._lam + self._log_shares
         return self._law(clipped(x, ends))
 
     def _touching(self, ends: Array, laws: Array) -> Array:
-        """Return laws of the boxes where f is larger: the best known one, or some steps up."""
+        """Return points of the boxes where f is larger: the best known one, or some steps up."""
         for _ in range(STEPS):
             laws = self._maximizers(ends, self._slopes(laws))
         inside = (self.law >= ends[..., 0]) & (self.law <= ends[..., 1])
@@ -205,6 +205,6 @@ class LawBoxes(BoxTree):
         return np.where(np.isfinite(eta), bound, np.inf)
 
     def _linear(self, x: Array, ends: Array, sizes: Array) -> Array:
-        """Return the largest <v, x> over the laws of each box, and an allowance for rounding."""
+        """Return the largest <v, x> over each box, and an allowance for rounding."""
         best = (x * linear_maximizers(x, ends)).sum(axis=1)
         return best + self._rounding * (1 + self._lam + sizes)

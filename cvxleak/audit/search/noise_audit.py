@@ -24,14 +24,14 @@ from cvxleak.proofs import record_leakage as prover
 __all__ = ["NoiseAudit"]
 
 COARSE = 1e-2
-"""Nats that the place within a cell may tell in a first look."""
+"""Nats that the position within a cell may leak in a first look."""
 
 COARSE_GAP = 0.5
 """Relative gap that is closed in a first look."""
 
 FINER = 300
-"""How much less it may tell in the next look, at most: that takes under 18 times the cells, and
-what the look before found stands where there is no time for it."""
+"""By what factor less it may leak in the next look, at most. This takes under 18 times the cells,
+and the result of the look before is kept if there is no time for it."""
 
 SHARE = 0.5
 """Share of the gap that is left to the cells, whose number goes with the inverse root of it.
@@ -116,7 +116,7 @@ class NoiseAudit:
                 break
             steps = math.ceil(math.log(look.lost / (SHARE * allowed)) / math.log(FINER))
             if steps > 1:
-                # There may be no time for the last: what these cells can tell is to be known.
+                # There may be no time for the last look, so bounds for these cells are needed.
                 audit.advance(Gap(min(look.lost / look.upper, COARSE_GAP)), stop)
             if not self._finer((SHARE * allowed / look.lost) ** (1 / steps), stop):
                 break
@@ -147,7 +147,7 @@ class NoiseAudit:
         return self._look.audit.proof_seconds()
 
     def found(self, gap: Gap) -> Found:
-        """Return the ends that hold for the real output."""
+        """Return the bounds that hold for the real output."""
         # Where time ran out, finer cells may not have got as far as those before them.
         look = min(self._look, self._last, key=lambda one: one.upper - one.audit.lower)
         problem, found = self.problem, look.audit.found(gap)

@@ -104,7 +104,7 @@ class Objective:
         return self.told.gain.tangent(points)
 
     def missing(self, laws: Array, tangents: Array) -> Array:
-        """Return how far -times G is below its tangents, shape (B,), at laws of A, shape (B, k)."""
+        """Return how far -times G is below its tangents, (B,), at distributions of A, (B, k)."""
         if not self.open_tangents:
             return np.zeros(len(laws))
         highest = np.einsum("ba,bwa->bw", laws, tangents).max(axis=1)
@@ -151,9 +151,9 @@ class Objective:
     def ties(self, vertices: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
         """Return where on the edges of cells two actions earn the same, shape (B, |Y|, edges).
 
-        The actions are the best ones of the two ends or, in a cell where no edge has such a tie,
-        of any two vertices: the tie nearest to an edge's middle. Not a number where there is none.
-        A cell without any tie has one action that is the best one everywhere in it.
+        The actions are the best ones at the edge's vertices or, in a cell where no edge has such a
+        tie, at any two vertices: the tie nearest to an edge's middle. Not a number where there is
+        none. A cell without any tie has one action that is the best one everywhere in it.
         """
         if self.actions is None:
             return np.full((*vertices.shape[:2], len(first)), np.nan)
@@ -172,7 +172,7 @@ class Objective:
 
 
 def _tie(here: Array, there: Array) -> Array:
-    """Return where on an edge a lead that has these values at its ends is 0, or not a number."""
+    """Return where on an edge a lead with these values at its vertices is 0, or not a number."""
     real = (np.minimum(np.abs(here), np.abs(there)) > TIE) & ((here > 0) != (there > 0))
     return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
 

@@ -24,9 +24,9 @@ r_y in [l_y, u_y], for every nu
     phi_a <= lam log sum_g m_{a,g} exp(<R_{a,g}, nu> / lam)
              + sum_y max(h_y(l_y) - nu_y l_y, h_y(u_y) - nu_y u_y),
 
-since a convex function is largest at an end; or over boxes of v (`law_boxes`), where that has fewer
-numbers than r_a. In floating point all is relative to the uniform
-prior, as in `cvxleak.audit.search.cell_dual`.
+since a convex function is largest at an endpoint; or over boxes of v (`law_boxes`), if v has fewer
+numbers than r_a. In floating point everything is relative to the uniform prior, as in
+`cvxleak.audit.search.cell_dual`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NuLeaf:
 class SharingTree(ValueTree[NuLeaf]):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
 
-    A region is an array of the ends of one interval per output, shape (|Y|, 2).
+    A region is an array of the endpoints of one interval per output, shape (|Y|, 2).
     """
 
     def _root(self) -> tuple[Array, NuLeaf]:
@@ -128,9 +128,9 @@ class SharingTree(ValueTree[NuLeaf]):
         threshold: float,
         stop: Callable[[], bool],
     ) -> tuple[Array, Array, Array]:
-        """Return good nu for each node, their bounds, and the laws that maximize what is left.
+        """Return good nu for each node, their bounds, and the distributions that maximize the rest.
 
-        Newton's method; the maxima over two ends are smoothed, less and less.
+        Newton's method; the maxima over two endpoints are smoothed, less and less.
         """
         outputs = len(self._t)
         best, bounds = nu.copy(), self._values(ends, nu)
@@ -173,7 +173,7 @@ class SharingTree(ValueTree[NuLeaf]):
         return best, bounds, self._smooth(ends, best, blur)[1]
 
     def _smooth(self, ends: Array, nu: Array, blur: Array) -> tuple[Array, Array, Array]:
-        """Return the smoothed bound, the maximizing laws, and the shares of the upper ends."""
+        """Return the smoothed bound, the maximizers, and the shares of the upper endpoints."""
         total, law = tilted(nu @ self._rows.T / self._lam, self._log_shares)
         at_ends = self._ends(ends, nu) / blur[:, None, None]
         smooth = np.logaddexp(at_ends[..., 0], at_ends[..., 1])

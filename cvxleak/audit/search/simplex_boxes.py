@@ -1,4 +1,4 @@
-"""`BoxTree`: trees of boxes of laws, what the simplex leaves of them, and what is largest there."""
+"""`BoxTree`: trees of boxes of distributions, their part in the simplex, and maximizers there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_WEIGHT = 1e-30
 
 @dataclass(frozen=True)
 class BoxLeaf:
-    """What proves `bound`: the law at which a tangent touches, and eta, or 0 if it has none."""
+    """What proves `bound`: the point at which a tangent touches, and eta, or 0 if it has none."""
 
     bound: float
     law: Array
@@ -32,9 +32,9 @@ class BoxLeaf:
 
 
 class BoxTree(ValueTree[BoxLeaf]):
-    """A tree whose regions are boxes: arrays of the ends of intervals, shape (intervals, 2).
+    """A tree whose regions are boxes: arrays of the endpoints of intervals, shape (intervals, 2).
 
-    They are no larger than the simplex leaves them.
+    Each interval is as small as the others and the simplex allow.
     """
 
     def _fit(self, numbers: int) -> None:

@@ -57,7 +57,7 @@ SMALLEST_Q, LARGEST_Q = 1e-3, 1 - 1e-9
 """q stays between these, so that neither tau / q nor 1 / (1 - q + lam) blows up."""
 
 Ends = NDArray[Any]
-"""Low and high end of the slab of each value, shape (k, 2)."""
+"""Lower and upper endpoint of the slab of each value, shape (k, 2)."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class _Smooth:
 
 @dataclass(frozen=True)
 class _Vertices:
-    """Vertices of the cut slabs: share of group `first`, the rest of `second`; -H of their laws.
+    """Vertices of the cut slabs: share of group `first`, the rest of `second`; -H of their outputs.
 
     `free` holds the groups of the values whose slab is cut; for the others nu is at its least.
     """

@@ -21,8 +21,8 @@ __all__ = ["SlabSearch"]
 class SlabSearch(IntervalSearch[SlabSolution]):
     """Upper bounds like those of `CellSearch`, by slabs of the distributions of the contexts.
 
-    A region is an array of the ends of one slab per value, shape (k, 2). `weights` is a guess at
-    the worst adversary; the functional is chosen where it spreads most.
+    A region is an array of the endpoints of one slab per value, shape (k, 2). `weights` is a guess
+    at the worst adversary; the functional is chosen where it spreads most.
     """
 
     kind = "slabs"

@@ -1,10 +1,9 @@
 """Slabs: sets of conditional distributions of the contexts given a value, and their vertices.
 
 Given a value a of the record, an adversary's distribution v on the context groups of a is in the
-slab
-[low, high] of a functional x (one number per group) when low <= <v, x> <= high. A vertex of a slab
-is a single group with x inside, or a mixture of two groups on either side of an end that puts the
-mean of x on that end.
+slab [low, high] of a functional x (one number per group) if low <= <v, x> <= high. A vertex of a
+slab is a single group with x inside, or a mixture of two groups on either side of an endpoint for
+which the mean of x is that endpoint.
 """
 
 from __future__ import annotations

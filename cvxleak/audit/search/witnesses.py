@@ -163,7 +163,7 @@ class _ChoiceSearch:
 
 
 def _best_law(lumped: Lumped, entropy_floor: float, choice: Places) -> Array:
-    """Return the law on the values, for chosen groups, that meets the floor and leaks most."""
+    """Return the distribution on the values that leaks most, for chosen groups, at the floor."""
     alone = replace(
         lumped,
         value_index=np.arange(len(choice)),

@@ -243,7 +243,7 @@ class PmlExtremal(Noise):
     def channel(self, to: Setting) -> Channel:
         """Return the channel."""
         if to.prior is None:
-            raise ValidationError("pml_extremal is made for a law: [prior] is missing")
+            raise ValidationError("pml_extremal needs a distribution: [prior] is missing")
         return mechanisms.pml_extremal(to.prior, self.epsilon)
 
 

@@ -98,7 +98,7 @@ class Explain(Section):
 
 
 class Source(Section):
-    """[prior]: the law of the one record of a local mechanism, as counts or frequencies."""
+    """[prior]: the distribution of a local mechanism's one record, as counts or frequencies."""
 
     either: ClassVar[tuple[str, ...]] = ("counts", "file")
 

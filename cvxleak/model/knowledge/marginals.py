@@ -79,7 +79,9 @@ class KnownMarginals(Knowledge):
         records = space.group(everyone if self.records is None else self.records)
         alphabets = {space.alphabets[i] for i in records}
         if len(alphabets) > 1:
-            raise ValidationError("records: found different alphabets; give a law for each")
+            raise ValidationError(
+                "records: found different alphabets; give a distribution for each"
+            )
         alphabet = alphabets.pop()
         law = as_prior(self.law, len(alphabet), "law", alphabet).probabilities
         return type(self)(law, records)

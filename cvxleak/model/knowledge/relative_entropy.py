@@ -77,7 +77,9 @@ class RelativeEntropyBall(Knowledge):
         laws: Prior | ArrayLike | Sequence[Prior | ArrayLike] | None = None,
     ) -> None:
         if (prior is None) == (laws is None):
-            raise ValidationError("prior: expected either a prior or laws of the records")
+            raise ValidationError(
+                "prior: expected either a prior or laws, the distributions of the records"
+            )
         object.__setattr__(self, "radius", real_number(radius, "radius", 0.0, open_high=True))
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "laws", laws)

@@ -105,7 +105,7 @@ def in_words(known: Mapping[str, Any]) -> str:
 
 def _few(numbers: Sequence[float]) -> str:
     rest = ", ..." if len(numbers) > SHOWN else ""
-    return ", ".join(f"{reading.number(x, 'a law'):.12g}" for x in numbers[:SHOWN]) + rest
+    return ", ".join(f"{reading.number(x, 'a distribution'):.12g}" for x in numbers[:SHOWN]) + rest
 
 
 def limits_of(restricted: Restricted) -> Limits:

@@ -192,7 +192,7 @@ class IndependentRecords:
         )
         if found > CASES_LIMIT or found * self.totals > WORK_LIMIT:
             raise ValidationError(
-                f"mechanism: found {short(found)} cases of the other records' laws, on "
+                f"mechanism: found {short(found)} cases of the other records, on "
                 f"{self.totals} totals; at most {CASES_LIMIT} cases and {WORK_LIMIT} totals "
                 "in all of them are gone through"
             )
@@ -209,7 +209,7 @@ class IndependentRecords:
             yield self._rows(record, block)
 
     def at(self, record: int, laws: Sequence[tuple[float, ...]], roundings: int) -> Rows:
-        """Return the rows of record i as one case; `roundings` are those of the others' laws."""
+        """Return the rows of record i in one case, with the `roundings` of the other records."""
         together: dict[tuple[tuple[int, ...], tuple[float, ...]], int] = {}
         for j, (codes, law) in enumerate(zip(self.codes, laws, strict=True)):
             if j != record:
@@ -264,7 +264,7 @@ def upper_ends(found: Rows, weights: Array, own: Array) -> Array:
 
 
 def attained(found: Rows, law: Array, roundings: int) -> float:
-    """Return a float below the leakage of record i in one case, for a law with `roundings`."""
+    """Return a float below the leakage of record i in one case, for inputs with `roundings`."""
     rows, (_, values, outputs) = found.rows, found.rows.shape
     u = UNIT_ROUNDOFF
     t = np.einsum("a,cay->cy", law, rows)

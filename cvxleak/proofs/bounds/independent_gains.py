@@ -85,9 +85,9 @@ def corners(actions: Array, vertices: Vertices) -> list[list[fmpq]]:
             systems += max(math.comb(len(rows), size), 1)
             if systems > SYSTEMS_LIMIT:
                 raise ValidationError(
-                    f"gain: found {len(actions)} actions, and {len(laws)} vertices of the law of "
-                    "the attacked record; the laws at which the best action changes are found of "
-                    f"up to {SYSTEMS_LIMIT} systems of equations"
+                    f"gain: found {len(actions)} actions, and {len(laws)} vertices of the attacked "
+                    "record's distribution; to find where the best action changes, up to "
+                    f"{SYSTEMS_LIMIT} systems of equations are solved"
                 )
             charge("steps", max(math.comb(len(rows), size), 1) * size**3, "the best actions")
             for tied in combinations(rows, size):

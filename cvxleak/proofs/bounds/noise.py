@@ -162,7 +162,7 @@ def cumulative(noise: AdditiveNoise) -> Callable[[Fraction], Ball]:
 def _discrete_gaussian(noise: DiscreteGaussian) -> Callable[[Fraction], Ball]:
     sigma = balls.number(noise.sigma)
     far = FAR * math.ceil(noise.sigma)
-    charge("steps", far, "the law of discrete Gaussian noise")
+    charge("steps", far, "the distribution of discrete Gaussian noise")
     terms = [(-(arb(k) ** 2) / (2 * sigma**2)).exp() for k in range(far + 1)]
     # Beyond this, each term is less than `ratio` times the one before.
     ratio = (-far / sigma**2).exp()

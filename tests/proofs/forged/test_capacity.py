@@ -72,7 +72,7 @@ FORGED = [
     (CAPACITY, {("problem", "note"): 1}, "the problem: expected the parts"),
     (CAPACITY, {("witness", "note"): 1}, "the witness: expected the parts"),
     (CAPACITY, {("proof", "note"): 1}, "the proof: expected the parts"),
-    (CAPACITY, {("witness", "input"): [1.0]}, "the input law: expected a list of 2"),
+    (CAPACITY, {("witness", "input"): [1.0]}, "the input: expected a list of 2"),
     (CAPACITY, {("witness", "input"): [1.5, -0.5]}, "finite and non-negative"),
     (CAPACITY, {("proof", "output"): [1.5, -0.5]}, "finite and non-negative"),
     (CAPACITY, {("proof", "output"): [0.5, 0.25, 0.25]}, "a row of the matrix: expected a list of"),

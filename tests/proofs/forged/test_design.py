@@ -215,7 +215,7 @@ FORGED = [
         {("proof", "leakage", "output"): [1.0, 0.0]},
         "the output distribution gives probability 0 to an output",
     ),
-    ("dataset", {("proof", "leakage", "output"): [1.0]}, "the output law: expected a list of 2"),
+    ("dataset", {("proof", "leakage", "output"): [1.0]}, "the output: expected a list of 2"),
     ("dataset", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
     ("floor", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
     ("floor", {("proof", "leakage"): None}, "the leakage's proof: expected an object"),

@@ -495,4 +495,6 @@ def test_what_a_certificate_is_about():
     assert said(FLOOR.problem).endswith("each other record's entropy in nats is at least 0.5")
     free = said({"record": None, "entropy_floor": 0.5})
     assert free == "the worst record, product priors with an entropy of at least 0.5 nats"
-    assert said(GIVEN.problem).endswith("product priors whose laws are mixtures of given ones")
+    assert said(GIVEN.problem).endswith(
+        "product priors whose distributions are mixtures of given ones"
+    )

@@ -195,7 +195,7 @@ FORGED = [
         {("witness", "output_supports"): [[], []]},
         "the output supports: expected one for each part",
     ),
-    ("law", {("witness", "outputs"): [[1.0]]}, "an output law: expected a list of 2"),
+    ("law", {("witness", "outputs"): [[1.0]]}, "an output: expected a list of 2"),
     ("sets", {("witness", "outputs", 1): None}, "left out only for a single distribution"),
     (
         "law",

@@ -72,7 +72,7 @@ def test_no_number_proves_too_much(parts, alpha):
         ({("problem", "alpha"): -1.0}, "alpha must be positive"),
         ({("problem", "alpha"): "-inf"}, "alpha: expected a number"),
         ({("problem", "alpha"): True}, "alpha: expected a number"),
-        ({("witness", "input"): [1.0]}, "the input law: expected a list of 2"),
+        ({("witness", "input"): [1.0]}, "the input: expected a list of 2"),
         ({("witness", "input"): [1.5, -0.5]}, "finite and non-negative"),
         ({("proof", "output"): [1.5, -0.5]}, "finite and non-negative"),
         ({("proof", "output"): [0.5, 0.25, 0.25]}, "a row of the matrix: expected a list of 3"),
