@@ -19,6 +19,7 @@ __all__ = ["check_spec", "is_list", "models_of", "read_number", "read_toml"]
 
 EXPECTED = {
     "int_type": "an integer",
+    "bool_type": "true or false",
     "float_type": "a number",
     "string_type": "text",
     "list_type": "a list",

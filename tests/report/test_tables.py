@@ -121,6 +121,33 @@ def test_specs_and_people_give_the_same_report(folder: Path):
     assert "people.csv" in second
 
 
+def test_a_perturbation_table_has_all_its_keys_on_the_command_line(folder: Path):
+    rows = ["1,0,-1", "1,1,0", "1,2,1", "2,0,0", "2,1,0", "2,2,1", "3,0,0", "3,1,1", "3,2,0"]
+    (folder / "p,t.csv").write_text("\n".join(["pcv,ckey,pvalue", *rows]) + "\n")
+    noise = 'kind = "ptable"\nfile = "p,t.csv"\ncycle = 2\nsummed_keys = false\n'
+    spec = SPEC[: SPEC.index("published")] + "[mechanism]\n" + noise
+    (folder / "table.toml").write_text(spec)
+    people = ("--microdata", folder / "people.csv", "--by", "sex,answer", "--noise")
+    text = f"ptable:{folder / 'p,t.csv'}"
+    told = []
+    for asked in (
+        (folder / "table.toml",),
+        (*people, f"{text},cycle=2,summed_keys=false"),
+        (*people, f"{text},cycle=2"),
+    ):
+        run(*asked, "--json", folder / "a.json")
+        quantities = json.loads((folder / "a.json").read_text())["quantities"]
+        told.append([(one["name"], one["lower"], one["upper"]) for one in quantities])
+    assert told[0] == told[1] != told[2]
+    for asked, message in (
+        ("", "--noise: cycle: is missing"),
+        (",cycle=9", "--noise: cycle: found 9; it must be an integer from 1 to 3"),
+        (",summed_keys=no", "--noise: mechanism.summed_keys: expected true or false, found 'no'"),
+    ):
+        refused = CliRunner().invoke(app, ["audit", *map(str, people), text + asked])
+        assert message in re.sub(r"\s+", " ", refused.output)
+
+
 def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
     path = tmp_path / "gaps.csv"
     path.write_text("x\na\nNA\nnone\n")
@@ -141,7 +168,18 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
             ["--microdata", "people.csv", "--by", "sex", "--noise", "dice:3"],
             "--noise: found 'dice:3'",
         ),
-        (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:x"], "whole number"),
+        (
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:x"],
+            "--noise: mechanism.base: expected an integer, found 'x'",
+        ),
+        (
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "ptable:p.csv,cycel=3"],
+            "--noise: mechanism.cycel: unknown key; did you mean cycle?",
+        ),
+        (
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:3,base=5"],
+            "--noise: found base twice",
+        ),
         (
             ["--microdata", "people.csv", "--by", "sex", "--noise", "geometric:2"],
             "geometric noise is discrete_laplace",

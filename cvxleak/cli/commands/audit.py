@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,7 +104,8 @@ TableNoise = Annotated[
         "--noise",
         metavar="KIND:X",
         help="Noise on each number of the --microdata table: rounding:3, ptable:FILE, "
-        "gaussian:SIGMA, laplace:SCALE, discrete_gaussian:SIGMA or discrete_laplace:SCALE.",
+        "gaussian:SIGMA, laplace:SCALE, discrete_gaussian:SIGMA or discrete_laplace:SCALE. Further "
+        "keys of [mechanism] follow, as in ptable:FILE,cycle=3,summed_keys=false.",
     ),
 ]
 Published = Annotated[
@@ -292,16 +294,41 @@ def _about_table(
     )
 
 
-NOISES = {"rounding": ("random_rounding", "base", int), "ptable": ("ptable", "file", str)} | {
-    kind: (kind, key, str)
-    for kind, key in (
-        ("gaussian", "sigma"),
-        ("laplace", "scale"),
-        ("discrete_gaussian", "sigma"),
-        ("discrete_laplace", "scale"),
-    )
+NOISES = {
+    "rounding": ("random_rounding", "base"),
+    "ptable": ("ptable", "file"),
+    "gaussian": ("gaussian", "sigma"),
+    "laplace": ("laplace", "scale"),
+    "discrete_gaussian": ("discrete_gaussian", "sigma"),
+    "discrete_laplace": ("discrete_laplace", "scale"),
 }
-"""What --noise may be: the kind of [mechanism], its key, and what that is."""
+"""What --noise may be: the kind of [mechanism], and its first key."""
+
+
+def _mechanism(noise: str) -> dict[str, Any]:
+    """Return --noise as [mechanism] says it."""
+    kind, _, parameters = noise.partition(":")
+    first, *more = re.split(r",(?=[a-z_]+=)", parameters)
+    if kind not in NOISES or not first:
+        raise ValidationError(
+            f"--noise: found {noise!r}; one of {', '.join(NOISES)} is needed, a colon, and its "
+            "parameter, as in rounding:3; geometric noise is discrete_laplace with the scale "
+            "1/epsilon; further keys of [mechanism] follow, as in ptable:FILE,cycle=3"
+        )
+    named_kind, key = NOISES[kind]
+    section = {"kind": named_kind, key: first if key == "file" else _read(first)}
+    for key, _, value in (part.partition("=") for part in more):
+        if key in section:
+            raise ValidationError(f"--noise: found {key} twice in {noise!r}")
+        section[key] = _read(value)
+    return section
+
+
+def _read(text: str) -> Any:
+    """Return a value as TOML has it; numbers with decimals stay text, which is exact."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
 
 
 def _audit_microdata(
@@ -335,21 +362,10 @@ def _audit_microdata(
     if html is not None:
         with place("--html"):
             check_page()
-    kind, _, parameter = noise.partition(":")
-    if kind not in NOISES or not parameter:
-        raise ValidationError(
-            f"--noise: found {noise!r}; one of {', '.join(NOISES)} is needed, a colon, and its "
-            "parameter, as in rounding:3; geometric noise is discrete_laplace with the scale "
-            "1/epsilon; a [mechanism] of a SPEC with [table] has all options"
-        )
-    named_kind, key, read = NOISES[kind]
-    try:
-        section = {"kind": named_kind, key: read(parameter)}
-    except ValueError as error:
-        raise ValidationError(f"--noise: found {noise!r}; {key} is a whole number") from error
-    mechanism = check_spec({"version": 1, "mechanism": section}, "--noise").mechanism
+    mechanism = check_spec({"version": 1, "mechanism": _mechanism(noise)}, "--noise").mechanism
     assert mechanism is not None
-    with place("--noise"):
+    places = {"published": "--published", "cycle": "--noise: cycle"}
+    with place("--noise"), named(places):
         law = mechanism.of_counts(Path)
     names = [name.strip() for name in by.split(",")]
     if not all(names):
@@ -359,7 +375,7 @@ def _audit_microdata(
     with named({"data": "--microdata", "rows": "--by"}):
         table = Table.from_microdata(path, names, missing=missing.value)
         release = TableRelease(table, law)
-    with Display(options["unit"]) as progress, named({"published": "--published"}):
+    with Display(options["unit"]) as progress, named(places):
         report = table_report(
             release,
             **options,
