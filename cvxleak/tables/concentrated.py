@@ -20,73 +20,44 @@ A lower bound is the limit at order 1, the relative entropy D(P || R), summed ov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.audit import check_claim
-from cvxleak.core.clock import Clock, Progress
 from cvxleak.exact import balls
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
-from cvxleak.problem import Stopped
 from cvxleak.tables.cases import Case
 from cvxleak.tables.losses import Book, Change, Losses, Noise, Ratios
 
-__all__ = ["zcdp_of"]
+__all__ = ["Rho"]
 
 
-def zcdp_of(
-    cases: Sequence[Case],
-    book: Book,
-    attained: Callable[[int], bool],
-    clock: Clock,
-    progress: Progress | None,
-) -> tuple[float, float, int | None, Stopped | None]:
-    """Return bounds on the largest rho of cases, and the case that attains the lower one.
+class Rho:
+    """Bounds on rho of cases."""
 
-    And why the search ended, if it ended before all cases were examined. `attained` says whether
-    there is a table for a case.
-    """
-    known: dict[Change, float] = {}
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self._known: dict[Change, float] = {}
 
-    def summed(changes: Sequence[Change]) -> float:
+    def above(self, case: Case) -> float:
+        """Return an upper bound: the sum over the numbers."""
+        return self._summed(case.changes)
+
+    def of(self, case: Case, above: float) -> tuple[float, float]:
+        """Return bounds, given that upper bound."""
+        low, high = _of_case(case.changes, self.book, above)
+        if case.below is not None:
+            low = _of_case(case.below, self.book, self._summed(case.below))[0]
+        return low, high
+
+    def _summed(self, changes: Sequence[Change]) -> float:
         for change in changes:
-            if change not in known:
-                known[change] = _of_number(change, book)
-        return math.fsum(known[change] for change in changes) * (1 + 1e-15)
-
-    above = dict.fromkeys(range(len(cases)), math.inf)
-    lower, upper, best, stopped, rest = 0.0, 0.0, None, None, math.inf
-    try:
-        for place, case in enumerate(cases):
-            if clock.late:
-                break
-            if progress is not None:
-                progress(lower, rest, place)
-            above[place] = summed(case.changes)
-        for done, place in enumerate(sorted(above, key=lambda place: -above[place])):
-            rest = above[place]
-            if rest <= lower:
-                break
-            if done and clock.late:
-                stopped = Stopped.TIME_LIMIT
-                break
-            if progress is not None:
-                progress(lower, max(upper, rest), len(cases) + done)
-            low, high = _of_case(cases[place].changes, book, rest)
-            least = cases[place].below
-            if least is not None:
-                low = _of_case(least, book, summed(least))[0]
-            upper = max(upper, min(high, rest))
-            if low > lower and attained(place):
-                lower, best = low, place
-        else:
-            rest = 0.0
-    except KeyboardInterrupt:
-        stopped = Stopped.INTERRUPTED
-    return lower, max(lower, upper, rest), best, stopped
+            if change not in self._known:
+                self._known[change] = _of_number(change, self.book)
+        return math.fsum(self._known[change] for change in changes) * (1 + 1e-15)
 
 
 def _of_number(change: Change, book: Book) -> float:

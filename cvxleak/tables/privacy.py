@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from cvxleak.core.value import Value
 from cvxleak.exact.rationals import LARGEST_EXPONENT
 from cvxleak.problem import Bound, Stopped
 from cvxleak.tables.cases import Case, TableMove
-from cvxleak.tables.concentrated import zcdp_of
+from cvxleak.tables.concentrated import Rho
 from cvxleak.tables.grid import GridLosses
 from cvxleak.tables.keyed import Between
 from cvxleak.tables.losses import Book, Losses
@@ -142,7 +142,9 @@ class TablePrivacy(Value):
         return self._losses[place]
 
     def _above(self, place: int, epsilon: float) -> float:
-        """Return an upper bound on a case's H_c, from a coarse grid."""
+        """Return an upper bound on a case's H_c, from a coarse grid if there are many cases."""
+        if len(self._cases) <= 2:
+            return 1.0
         if place not in self._coarse:
             self._coarse[place] = self._book.coarse(self._cases[place].changes)
         return self._coarse[place].delta(epsilon)[1]
@@ -154,51 +156,68 @@ class TablePrivacy(Value):
 
     def _largest(
         self,
-        epsilon: float,
+        coarse: Callable[[int], float],
+        fine: Callable[[int, float], tuple[float, float]],
         clock: Clock,
         progress: Progress | None = None,
+        *,
+        lower: float = 0.0,
+        most: float = 1.0,
         slack: float = 0.0,
     ) -> tuple[float, float, int | None, Stopped | None]:
-        """Return bounds on the largest H_c at c = e^epsilon, and the case that attains the lower.
+        """Return bounds on the largest value of all cases, and the case that attains the lower.
 
-        And why the search ended, if it ended before all cases were examined. A case that exceeds
-        the others by at most `slack` need not be examined.
+        And why the search ended, if it ended before all cases were examined. `coarse` bounds the
+        value of a case from above, and `fine`, which is given that bound, from both sides. A case
+        that exceeds the others by at most `slack` need not be examined.
         """
-        upper, rest = 0.0, 1.0  # cases that are still to be examined are below `rest`
-        found: tuple[float, int | None] = max(0.0, -math.expm1(epsilon)), None
-        stopped, unseen = None, True  # whether nothing is known about some moves or cases
+        upper, rest = 0.0, most  # cases that are still to be examined are below `rest`
+        best, stopped, unseen = None, None, True  # nothing is known about some moves or cases
+        above: list[float] = []
         try:
             self._moves.collect(Clock(clock.share(2)), progress)  # half: there is more to do
-            above = [1.0] * len(self._cases)
-            for place in range(len(above)) if len(above) > 2 else ():
+            for place in range(len(self._cases)):
                 if place and clock.late:
-                    del above[place:]
                     break
-                above[place] = self._above(place, epsilon)
+                above.append(coarse(place))
                 if progress is not None:
-                    progress(found[0], rest, place + 1)
+                    progress(lower, rest, place + 1)
             unseen = len(above) < len(self._cases) or not self._moves.complete
-            order = sorted(range(len(above)), key=lambda place: -above[place])
-            for done, place in enumerate(order):
+            for done, place in enumerate(
+                sorted(range(len(above)), key=lambda place: -above[place])
+            ):
                 rest = above[place]
-                if rest <= found[0] + slack:
+                if rest <= lower + slack:
                     break
                 if progress is not None:
-                    progress(found[0], 1.0 if unseen else max(upper, rest), len(above) + done)
+                    progress(lower, most if unseen else max(upper, rest), len(above) + done)
                 if done and clock.late:
                     stopped = Stopped.TIME_LIMIT
                     break
-                low, high = self._of(place).delta(epsilon)
+                low, high = fine(place, rest)
                 upper = max(upper, min(high, rest))
-                if low > found[0] and self._witness(place) is not None:
-                    found = low, place
+                if low > lower and self._witness(place) is not None:
+                    lower, best = low, place
             else:
                 rest = 0.0
             if unseen:
                 stopped = Stopped.TIME_LIMIT
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
-        return found[0], max(found[0], upper, 1.0 if unseen else rest), found[1], stopped
+        return lower, max(lower, upper, most if unseen else rest), best, stopped
+
+    def _delta(
+        self, epsilon: float, clock: Clock, progress: Progress | None = None, slack: float = 0.0
+    ) -> tuple[float, float, int | None, Stopped | None]:
+        """Return bounds on the largest H_c at c = e^epsilon, as `_largest` does."""
+        return self._largest(
+            lambda place: self._above(place, epsilon),
+            lambda place, _: self._of(place).delta(epsilon),
+            clock,
+            progress,
+            lower=max(0.0, -math.expm1(epsilon)),
+            slack=slack,
+        )
 
     def profile(
         self,
@@ -236,7 +255,7 @@ class TablePrivacy(Value):
         """
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
         clock = Clock(time_limit)
-        lower, upper, place, stopped = self._largest(level, clock, progress)
+        lower, upper, place, stopped = self._delta(level, clock, progress)
         return self._bound("delta", lower, upper, place, stopped, clock, "probability")
 
     def _bound(
@@ -406,7 +425,7 @@ class TablePrivacy(Value):
         """Return bounds on the largest H_c at a level, computed once."""
         if level in self._known:
             return self._known[level]
-        lower, upper, place, stopped = self._largest(level, clock, slack=ENOUGH)
+        lower, upper, place, stopped = self._delta(level, clock, slack=ENOUGH)
         if stopped is Stopped.INTERRUPTED:
             raise KeyboardInterrupt
         if stopped is None:
@@ -433,22 +452,15 @@ class TablePrivacy(Value):
         SolveInterrupted
             Ctrl-C; its ``bound`` has the bounds reached.
         """
-        clock, lower, upper, place = Clock(time_limit), 0.0, math.inf, None
-        stopped: Stopped | None = None
-        try:
-            self._moves.collect(Clock(clock.share(2)), progress)
-        except KeyboardInterrupt:
-            stopped = Stopped.INTERRUPTED
-        else:
-            lower, upper, place, stopped = zcdp_of(
-                self._cases, self._book, self._has, clock, progress
-            )
-        if not self._moves.complete:
-            upper, stopped = math.inf, stopped or Stopped.TIME_LIMIT
+        clock, rho = Clock(time_limit), Rho(self._book)
+        lower, upper, place, stopped = self._largest(
+            lambda place: rho.above(self._cases[place]),
+            lambda place, above: rho.of(self._cases[place], above),
+            clock,
+            progress,
+            most=math.inf,
+        )
         return self._bound("rho", lower, upper, place, stopped, clock, "nats")
-
-    def _has(self, place: int) -> bool:
-        return self._witness(place) is not None
 
     def __repr__(self) -> str:
         labels = self.release.table.alphabet

@@ -14,8 +14,14 @@ from scipy.stats import norm
 
 from cvxleak.audit import check_claim
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
-from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, table_privacy
-from cvxleak.tables import moves as moves_module
+from cvxleak.tables import (
+    PerturbationTable,
+    RandomRounding,
+    Table,
+    TableRelease,
+    shapes,
+    table_privacy,
+)
 from cvxleak.tables.grid import on_grid
 from cvxleak.tables.losses import Book, Change, Losses, Ratios, _product, dominating
 
@@ -68,9 +74,9 @@ def worst_of(release, epsilon, all_counts):
 @pytest.mark.parametrize("route", ["tables", "free", "dominating"])
 def test_every_route_holds_the_worst_of_all_tables(table, noise, route, monkeypatch):
     if route != "tables":
-        monkeypatch.setattr(moves_module, "TABLES", 0)
+        monkeypatch.setattr(shapes, "TABLES", 0)
     if route == "dominating":
-        monkeypatch.setattr(moves_module, "CASES", 0)
+        monkeypatch.setattr(shapes, "CASES", 0)
     release = TableRelease(table, noise)
     privacy = table_privacy(release)
     size = len(table.cells)
