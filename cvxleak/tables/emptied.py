@@ -15,11 +15,16 @@ uniform. The keys of the cells are independent. So the probability P of what R e
 
 where c stands for the numbers without people, too. H_c(P || R) is at least that of the two
 distributions (e, 1 - e) and (0, 1).
+
+Keys from 0 to 1 are put into K intervals. What any key of an interval gives counts as possible,
+under P and under R, so that e is not overstated.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
 from itertools import product
 from operator import itemgetter
 from typing import NamedTuple
@@ -28,11 +33,14 @@ import numpy as np
 from flint import fmpq
 
 from cvxleak.tables.cases import start_and_period
-from cvxleak.tables.keys import keys_of, places_of_keys
+from cvxleak.tables.keys import Outcome, keys_of, steps_together
 from cvxleak.tables.noise import PerturbationTable
 from cvxleak.tables.release import TableRelease
 
 __all__ = ["Emptied"]
+
+INTERVALS = 1 << 10
+"""Number of intervals of keys from 0 to 1; what any key of an interval gives counts as possible."""
 
 
 class _Number(NamedTuple):
@@ -51,7 +59,7 @@ class Emptied:
     Parameters
     ----------
     release : TableRelease
-        The keys that link its numbers are whole numbers.
+        Keys link its numbers.
     within : sequence of set of int
         The numbers that count each value of `Table.alphabet`.
     kinds : sequence
@@ -62,7 +70,8 @@ class Emptied:
         self, release: TableRelease, within: Sequence[Iterable[int]], kinds: Sequence[Hashable]
     ) -> None:
         self.numbers, self.people, self.kinds = release.keyed, release.table.people, kinds
-        self.keys = keys_of([*self.numbers.values()]) or 1
+        keys = keys_of([*self.numbers.values()])
+        self.keys, self.real = keys or INTERVALS, keys is None
         self.within = [self.numbers.keys() & set(own) for own in within]
         laws = [*dict.fromkeys(one.noise for one in self.numbers.values())]
         most = min(max(sum(start_and_period(noise)) for noise in laws), self.people - 1)
@@ -141,24 +150,36 @@ class Emptied:
 
         `before` and `after` say whether the cell has people. If it has none, its key is 0.
         """
-        (p, r), (p_rest, r_rest) = (
-            [self._together(group, own, side) for side in (0, 1)] for own in (True, False)
-        )
-        allowed = {*zip(r, r_rest, strict=True)} if after else {(r[0], r_rest[0])}
-        fits = {rest: np.array([int((y, rest) in allowed) for y in p]) for rest in {*p_rest}}
+        own, rest = ([one for one in group if one.own == whose] for whose in (True, False))
+        possible = _steps([*own, *rest], 1)
+        allowed = {y for _, y in (possible if after else possible[:1])}
+        p, others = (self._by_key(_steps(some, 0)) for some in (own, rest))
+        fits = {
+            zs: np.array([int(any(y + z in allowed for y, z in product(ys, zs))) for ys in p])
+            for zs in {*others}
+        }
         if not before:
-            return (self.keys * fits[p_rest[0]]).tolist()
-        return np.sum([np.roll(fits[y], -key) for key, y in enumerate(p_rest)], axis=0).tolist()
+            return (self.keys * fits[others[0]]).tolist()
+        if self.real:  # the sum of two keys is in one of two intervals
+            fits = {zs: one | np.roll(one, -1) for zs, one in fits.items()}
+        ways = np.zeros(self.keys, dtype=int)
+        for key, zs in enumerate(others):
+            ways += np.roll(fits[zs], -key)
+        return ways.tolist()
 
-    def _together(self, group: Iterable[_Number], own: bool, side: int) -> list[tuple[int, ...]]:
-        """Return what numbers with or without the person are for each key, less the value after."""
-        found: list[tuple[int, ...]] = [()] * self.keys
-        for noise, rows, changes, counted in group:
-            if counted == own:
-                steps = noise.table.steps[rows[side]]
-                places = places_of_keys(steps, self.keys)
-                found = [
-                    (*y, changes[side] + steps[place][1])
-                    for y, place in zip(found, places, strict=True)
-                ]
+    def _by_key(self, steps: Sequence[tuple[Fraction, Outcome]]) -> list[tuple[Outcome, ...]]:
+        """Return the outcomes of each key, one if keys are whole numbers, or interval of keys."""
+        found: list[tuple[Outcome, ...]] = [()] * self.keys
+        start = Fraction(0)
+        for end, y in steps:
+            for key in range(math.floor(start * self.keys), math.ceil(end * self.keys)):
+                found[key] += (y,)
+            start = end
         return found
+
+
+def _steps(group: Sequence[_Number], side: int) -> list[tuple[Fraction, Outcome]]:
+    """Return what numbers are before or after the move, less the value after, by their one key."""
+    steps = steps_together([(one.noise, one.rows[side]) for one in group]) or ((Fraction(1), ()),)
+    less = [one.rows[side] - one.changes[side] for one in group]
+    return [(end, tuple(y - z for y, z in zip(ys, less, strict=True))) for end, ys in steps]

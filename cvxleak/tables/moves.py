@@ -25,7 +25,7 @@ from cvxleak.tables.cases import (
 )
 from cvxleak.tables.emptied import Emptied
 from cvxleak.tables.keyed import KeyedMove
-from cvxleak.tables.keys import keys_of
+from cvxleak.tables.keys import fits, keys_of
 from cvxleak.tables.losses import Book, Change, Noise, Ratios
 from cvxleak.tables.release import TableRelease
 from cvxleak.tables.shapes import Shape
@@ -205,7 +205,9 @@ class Moves:
         return found
 
     def _all_counts(self) -> list[list[int]] | None:
-        """Return counts for every class of tables, up to cells that are alike; None if too many.
+        """Return counts for every class of tables, up to cells that are alike.
+
+        None if they are too many, or if keys from 0 to 1 have too large a joint distribution.
 
         A count above start + period may be lowered by a period, which changes no class, with the
         people put outside of the table or into another cell with as large a count.
@@ -222,15 +224,8 @@ class Moves:
         groups = [*alike.values()]
         values = range(min(most, people) + 1)
         whole = math.prod(math.comb(len(values) + len(one) - 1, len(one)) for one in groups)
-        if whole > LINKED and keys_of([*self.release.keyed.values()]) is not None:
-            return None
         if whole > LINKED:
-            raise ValidationError(
-                f"release: keys from 0 to 1 link its numbers, and there are {whole} tables that "
-                f"differ in what they tell, more than {LINKED}; this_table=True asks about its "
-                "counts (in a spec, [table] states them), and summed_keys=False of the "
-                "perturbation table takes the noise as independent"
-            )
+            return None
         found: dict[tuple[int, ...], list[int]] = {}
         for chosen in product(*(combinations_with_replacement(values, len(g)) for g in groups)):
             counts = [0] * size
@@ -246,7 +241,10 @@ class Moves:
                 large[group[-1]] += people - sum(counts)
                 if large[group[-1]] >= 0:
                     found[tuple(large)] = large
-        return [*found.values()]
+        linked, tables = [*self.release.keyed.values()], [*found.values()]
+        if keys_of(linked) is None and not all(fits(linked, one, len(tables)) for one in tables):
+            return None
+        return tables
 
     @property
     def kinds(self) -> list[Any]:

@@ -521,9 +521,8 @@ def table_privacy(
     Raises
     ------
     ValidationError
-        Too many numbers or tables linked by keys from 0 to 1, or too many pairs of cells, to
-        enumerate; cells that do not exist or are equal; with `this_table`, no person in the first
-        cell.
+        Too many pairs of cells to enumerate; cells that do not exist or are equal; with
+        `this_table`, no person in the first cell.
     SolveInterrupted
         Ctrl-C; its ``bound`` is the TablePrivacy with the moves examined so far.
 
