@@ -222,7 +222,7 @@ def _counts(report: Report) -> dict[str, Any] | None:
             "published": f"{cell['published']:g}",
             "bounds": _between(low, high),
             "known": low is not None and low == high,
-            "pml": None if pml is None else f"{pml / unit_scale(report.unit):.3f} {report.unit}",
+            "pml": None if pml is None else _leaked(cell["pml_lower"], pml, report.unit),
             "share": 0 if pml is None else round(50 * min(pml / report.facts["largest"], 1.0)),
         }
     return {
@@ -233,6 +233,11 @@ def _counts(report: Report) -> dict[str, Any] | None:
             for left, found in rows.items()
         ],
     }
+
+
+def _leaked(lower: float, upper: float, unit: str) -> str:
+    ends = dict.fromkeys(f"{end / unit_scale(unit):.3f}" for end in (lower, upper))
+    return f"{' to '.join(ends)} {unit}"
 
 
 def _between(low: int, high: int | None) -> str:

@@ -23,12 +23,25 @@ from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
 
 if TYPE_CHECKING:
-    from cvxleak.tables import PossibleCounts, TableLeakage, TableMove, TablePrivacy, TableRelease
+    from cvxleak.tables import (
+        PossibleCounts,
+        RealizedLeakage,
+        TableLeakage,
+        TableMove,
+        TablePrivacy,
+        TableRelease,
+    )
 
 __all__ = ["table_report"]
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where delta is given, if nothing is said."""
+
+TOLERANCE = 1e-3
+"""Relative difference of bounds on what was published that is small enough."""
+
+EXACT = 1e-8
+"""Largest difference of two bounds that is due to rounding alone."""
 
 
 def table_report(
@@ -69,8 +82,7 @@ def table_report(
     tol : float, optional
         For the searches at `entropy_floors`, as for `audit_report`.
     time_limit : float or None
-        Seconds for all of this together, except for what the published values tell about each
-        person.
+        Seconds for all of this together.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -79,7 +91,7 @@ def table_report(
     Report
         ``facts["cells"]`` has a line for each published number: its label, its true and its
         published value, the bounds of its true value, and what is known of a person of the cell
-        (pointwise maximal leakage in nats).
+        (pointwise maximal leakage in nats, ``pml``, which is an upper bound, and ``pml_lower``).
 
     Raises
     ------
@@ -155,9 +167,12 @@ def table_report(
         _note(facts, "true", asked.true)
     if values is not None:
 
-        def reached(**_: Any) -> list[Any]:
+        def told_of_each(**options: Any) -> list[RealizedLeakage]:
             try:
-                return [realized_leakage(asked, values, prior)]
+                options.setdefault("time_limit", clock.limit)
+                return [realized_leakage(asked, values, prior, progress=progress.update, **options)]
+            except SolveInterrupted as error:
+                raise SolveInterrupted([error.bound]) from error
             except KeyboardInterrupt as error:
                 raise SolveInterrupted([]) from error
 
@@ -166,19 +181,23 @@ def table_report(
             progress,
             names.POSSIBLE,
             functools.partial(possible_counts, asked, values, progress=progress.count),
-            time_limit=clock.limit,
+            time_limit=clock.share(2),
         )
         certain = _certain(possible, clock.late, progress)
         for key in ("lower", "upper"):
             ends = dict(zip(possible.numbers, getattr(possible, key), strict=True))
             _note(facts, key, [ends[label] for label in asked.numbers])
-        for realized in solved(progress, names.PML, reached) if counted else ():
-            chances = dict(zip(realized.cells, np.diag(realized.posterior), strict=True))
-            leakages = dict(zip(realized.cells, realized.pml, strict=True))
-            for key, of_cells in (("posterior", chances), ("pml", leakages)):
+        for realized in solved(progress, names.PML, told_of_each) if counted else ():
+            columns = {
+                "posterior": np.diag(realized.posterior),
+                "pml_lower": realized.pml_lower,
+                "pml": realized.pml,
+            }
+            for key, column in columns.items():
+                of_cells = dict(zip(realized.cells, column, strict=True))
                 shown = [of_cells.get(label, math.nan) for label in asked.numbers]
                 _note(facts, key, [None if math.isnan(x) else float(x) for x in shown])
-            found += _realized(realized, unit)
+            found += _realized(realized, unit, clock)
         found.append(certain)
     return Report(unit, tuple(found), facts, progress.interrupted)
 
@@ -279,25 +298,36 @@ def _to_independent(
         yield Quantity.of_bound(names.INDEPENDENT_LEAKAGE, bound, unit, meaning, value=value)
 
 
-def _realized(realized: Any, unit: str) -> Iterator[Quantity]:
+def _realized(realized: RealizedLeakage, unit: str, clock: Clock) -> Iterator[Quantity]:
     """Yield what is known of the person about whom most is."""
     place = int(np.nanargmax(realized.pml))
-    cell, chance = _text(realized.cells[place]), float(realized.posterior[place, place])
-    before = float(realized.prior[place])
-    nats = float(realized.pml[place])
+    cell, before = _text(realized.cells[place]), float(realized.prior[place])
+    least, most = float(realized.pml_lower[place]), float(realized.pml[place])
+    ends = float(realized.lower[place, place]), float(realized.upper[place, place])
+    why = Stopped.TIME_LIMIT if clock.late else Stopped.WORK_LIMIT
+    stats = {"seconds": clock.seconds, "stopped": why}
     meaning = (
         f"What was published tells most about a person in {cell}: it multiplies the expected gain "
-        f"of an adversary who knows the cells of all other people by at most {math.exp(nats):.3g}."
+        f"of an adversary who knows the cells of all other people by at most {math.exp(most):.3g}."
     )
-    yield Quantity.computed(names.PML, nats / unit_scale(unit), unit, meaning, value=cell)
-    yield Quantity.computed(
-        names.POSTERIOR,
-        chance,
-        names.PROBABILITY,
+    chance = say.percent(ends[1])
+    if say.percent(ends[0]) != chance:
+        low, high = say.percent(ends[0], math.floor), say.percent(ends[1], math.ceil)
+        chance = f"from {low} to {high}"
+    known = (
         f"To an adversary who knows the cells of all other people, this person is in {cell} with "
-        f"probability {say.percent(chance)}; it was {say.percent(before)} before.",
-        value=cell,
+        f"probability {chance}; it was {say.percent(before)} before."
     )
+    pml = Bound.proved(names.PML, least, most, tol=TOLERANCE, stats=stats)
+    posterior = Bound.proved(
+        names.POSTERIOR, *ends, tol=TOLERANCE, unit=names.PROBABILITY, stats=stats
+    )
+    for bound, text in ((pml, meaning), (posterior, known)):
+        if bound.gap <= EXACT:
+            upper, own = bound.to(unit).upper, bound.to(unit).unit
+            yield Quantity.computed(bound.name, upper, own, text, value=cell)
+        else:
+            yield Quantity.of_bound(bound.name, bound, unit, text, value=cell)
 
 
 def _certain(possible: PossibleCounts, late: bool, progress: Progress) -> Quantity:

@@ -20,7 +20,7 @@ Cauchy-Schwarz inequality P(y) is off by at most (r + 2) u |M|_2 max_i |f_i|_2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,9 +28,11 @@ import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, short
+from cvxleak.tables.frequencies import LowFrequencies, groups_for
 from cvxleak.tables.keys import Linked, places_of_keys
+from cvxleak.tables.parts import Parts
 
-__all__ = ["Linkage"]
+__all__ = ["Bounds", "Linkage"]
 
 STATES = 1 << 24
 """Most sums of keys in all columns that are gone through: arrays of 128 MB."""
@@ -49,6 +51,9 @@ Moved = tuple[int, int]
 """The cells that lose and get a person; -1 if there is none."""
 
 STAY: Moved = -1, -1
+
+Bounds = dict[Moved, tuple[float, float]]
+"""A lower and an upper bound of a logarithm after some moves."""
 
 
 class _Plan(NamedTuple):
@@ -103,8 +108,9 @@ class Linkage:
         counts: Sequence[int],
         published: Sequence[int],
         places: int,
+        parts: Parts | None = None,
     ) -> None:
-        self.keys, self.counts, self.places = keys, counts, places
+        self.keys, self.counts, self.places, self._parts = keys, counts, places, parts
         self._members: dict[tuple[int, ...], list[tuple[Linked, int]]] = {}
         for one, y in zip(numbers, published, strict=True):
             self._members.setdefault(tuple(sorted(one.places)), []).append((one, y))
@@ -112,15 +118,6 @@ class Linkage:
         columns = self.plan.columns
         self.shape = (keys,) * columns if columns else (1,)
         self.states = keys**columns
-        work = self.plan.work(keys, places**2)
-        if self.states > STATES or work > WORK:
-            raise ValidationError(
-                f"noise: keys link {len(numbers)} numbers; the probability of what was published "
-                f"takes {keys}^{columns} states, {keys} keys for each of {columns} sums, and "
-                f"{short(work)} steps for all pairs of cells; the most is {STATES} states and "
-                f"{WORK} steps. It takes fewer if the smaller variable has fewer values, margins "
-                "of it are not published, or there are fewer keys"
-            )
         self._term = lru_cache(max(4, KEPT // self.states))(self._new_term)
         self._rest = lru_cache(1)(self._new_rest)
         self._weights = lru_cache(max(2, KEPT // self.states))(self._new_weights)
@@ -129,6 +126,7 @@ class Linkage:
         for cell, column in self.plan.column_of.items():
             first.setdefault(column, cell)
         self._alike = {cell: first[column] for cell, column in self.plan.column_of.items()}
+        self._spectrum = lru_cache(None)(self._new_spectrum)
 
     def _planned(self) -> _Plan:
         """Return the rows that cause the least work."""
@@ -144,23 +142,75 @@ class Linkage:
             plans.append(_Plan.of(sums, rows))
         return min(plans, key=lambda one: one.work(self.keys, self.places**2))
 
-    def log_likelihoods(self, peopled: Sequence[int]) -> tuple[Array, Array]:
-        """Return log P(y) after a person has moved, by the positions before and after.
+    def bounds(self, peopled: Sequence[int]) -> Iterator[Bounds]:
+        """Yield bounds on log P(y) after moves, by the positions before and after.
 
-        And the log of a bound on its error. A position that is no cell is outside of the table.
+        A position that is no cell is outside of the table.
+
+        Raises
+        ------
+        ValidationError
+            The table is too large.
         """
-        found = np.full((2, self.places, self.places), -math.inf)
-        found[:, peopled, peopled] = np.array([self._log_likelihood(STAY)]).T
         moves = [(a, c) for a in peopled for c in range(self.places) if a != c]
+        stays = [(a, a) for a in peopled]
+        work = self.plan.work(self.keys, self.places**2)
+        if self.states > STATES or work > WORK:
+            yield from self._low(stays, moves, work)
+            return
+        yield dict.fromkeys(stays, self._log_likelihood(STAY))
         # Moves that change the same rows share the product of the others.
         for move in sorted(moves, key=lambda move: sorted(map(self._block, move))):
-            found[:, *move] = self._log_likelihood(move)
-        return found[0], found[1]
+            yield {move: self._log_likelihood(move)}
+
+    def _low(self, stays: Sequence[Moved], moves: Sequence[Moved], work: int) -> Iterator[Bounds]:
+        """Yield bounds from low frequencies, closer and closer."""
+        low, parts = None, self._parts
+        if (
+            parts is not None
+            and parts.every.issuperset(self._members)
+            and groups_for(self.keys, parts.rows, 1)
+        ):
+            turns = [parts.turns(*move) for move in (STAY, *moves)]
+            doubt = ROUNDING * (2 + math.log2(self.keys)) * math.sqrt(self.keys)
+            low = LowFrequencies(self._spectrum, doubt, self.keys, turns)
+        if low is None or low.groups is None:
+            count = sum(map(len, self._members.values()))
+            raise ValidationError(
+                f"noise: keys link {count} numbers; the probability of what was published takes "
+                f"{self.keys}^{self.plan.columns} states, {self.keys} keys for each of "
+                f"{self.plan.columns} sums, and {short(work)} steps for all pairs of cells; the "
+                f"most is {STATES} states and {WORK} steps. It takes fewer if the smaller variable "
+                "has fewer values, margins of it are not published, or there are fewer keys"
+            )
+        for found in low.bounds():
+            if found is None:
+                yield {}
+                continue
+            of_stay, *others = zip(*map(np.ndarray.tolist, found), strict=True)
+            yield dict.fromkeys(stays, of_stay) | dict(zip(moves, others, strict=True))
+
+    def _new_spectrum(self, j: int, p: int, turn: int) -> tuple[np.ndarray, float] | None:
+        """Return the transform of the keys that a part may have, and the log of their share."""
+        assert self._parts is not None
+        cells = self._parts.cells(j, p)
+        moved = {0: STAY, 1: (-1, *cells[:1]), -1: (*cells[:1], -1)}[turn]
+        if j and p:
+            law, scale = self._law(cells, moved)
+        else:
+            allowed = self._allowed(cells, moved)
+            size = int(allowed.sum())
+            law, scale = allowed / max(size, 1), math.log(size / self.keys) if size else -math.inf
+        if scale == -math.inf:
+            return None
+        found = np.fft.fft(law)
+        return (found if bool(j) == bool(p) else found.conj()), scale
 
     def _block(self, cell: int) -> int:
         return self._block_of.get(cell, -1)
 
     def _log_likelihood(self, moved: Moved) -> tuple[float, float]:
+        """Return bounds on log P(y) after a move."""
         changed: dict[int, list[int]] = {}
         for end, cell in enumerate(moved):
             changed.setdefault(self._block(cell), [-1, -1])[end] = cell
@@ -179,7 +229,8 @@ class Linkage:
         scale = sum(term.scale for term in parts)
         unit = ROUNDING * (2 + math.log2(self.states)) * (2 + len(self.plan.blocks))
         doubt = unit * weights.norm * max(term.norm for term in parts)
-        return (scale + math.log(found) if found > 0 else -math.inf), scale + math.log(doubt)
+        low = scale + math.log(found - doubt) if found > doubt else -math.inf
+        return low, scale + math.log(max(found, 0.0) + doubt)
 
     def _people(self, cells: Sequence[int], moved: Moved) -> int:
         return sum(self.counts[cell] for cell in cells) - (moved[0] in cells) + (moved[1] in cells)

@@ -402,7 +402,7 @@ def test_ctrl_c_at_what_was_published_leaves_the_rest(monkeypatch):
     class Patient(Progress):
         reports_interrupts = True
 
-    def pressed(*_):
+    def pressed(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cvxleak.tables.realized_leakage", pressed)

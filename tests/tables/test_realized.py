@@ -41,7 +41,7 @@ def test_beliefs_are_those_of_bayes_on_the_whole_law(outside):
             assert found.posterior[a] == pytest.approx(belief, abs=1e-12)
             assert found.information[a] == pytest.approx(math.log(belief[a] / prior[a]))
             assert found.pml[a] == pytest.approx(math.log((belief / prior).max()))
-    assert found.to_frame().shape == (4 + outside, 6)
+    assert found.to_frame().shape == (4 + outside, 10)
 
 
 def test_numbers_that_are_exact_tell_everything():
