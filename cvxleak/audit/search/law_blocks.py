@@ -17,9 +17,12 @@ their masses: few blocks, and most of the mass in few of them. The blocks of lea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from cvxleak.audit.search.intervals import Cut
@@ -31,13 +34,15 @@ from cvxleak.audit.search.simplex_boxes import (
     clipped,
     linear_maximizers,
 )
-from cvxleak.audit.search.value_tree import contracts_by
+from cvxleak.audit.search.value_tree import ValueTree, contracts_by
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.proofs.bounds.law_boxes import GRID
 from cvxleak.solvers.best_first import Bounded
 
-__all__ = ["LawBlocks", "blocks_of"]
+__all__ = ["LawBlocks", "blocks_of", "matched"]
+
+Places = NDArray[np.intp]
 
 # Measured on two cells and the total of 5 people in three categories, rounded to base 3, at 95 % of
 # log|X| and a tolerance of 1 %, which takes 2375 nodes (`tests/audit/search/test_law_blocks.py`).
@@ -66,6 +71,9 @@ PLACE = 0.3
 
 MARGIN = 0.1
 """A cut keeps at least this share of the interval on each side."""
+
+ROUNDING = 1e-9
+"""Numbers as far apart as this may be taken to be equal: a wrong match costs time, no more."""
 
 
 def blocks_of(rows: Array, law: Array, most: float) -> list[list[int]]:
@@ -99,6 +107,22 @@ def blocks_of(rows: Array, law: Array, most: float) -> list[list[int]]:
     return blocks[:kept] + ([tail] if tail else [])
 
 
+def matched(own: tuple[Array, Array], other: tuple[Array, Array]) -> Places | None:
+    """Return for each context one of another value with the same invariants, if all have one."""
+    (mine, near), (theirs, theirs_near) = own, other
+    if mine.shape != theirs.shape:
+        return None
+    alike = np.abs(mine[:, None] - theirs).max(axis=2) <= ROUNDING
+    match = np.zeros(0, dtype=np.intp)
+    for g in range(len(mine)):
+        fits = alike[g] & (np.abs(near[g, :g] - theirs_near[:, match]) <= ROUNDING).all(axis=1)
+        fits[match] = False
+        if not fits.any():
+            return None
+        match = np.append(match, fits.argmax())
+    return match
+
+
 class LawBlocks(BoxTree):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record and lam <= 1.
 
@@ -108,7 +132,14 @@ class LawBlocks(BoxTree):
     def _root(self) -> tuple[Array, BoxLeaf]:
         self._fit(BATCH_SIZE)
         law = self._law(self.law)
-        self._blocks = blocks_of(self._rows, law, self._lam)
+        self._part(blocks_of(self._rows, law, self._lam))
+        box = np.tile([0.0, 1.0], (len(self._blocks), 1))
+        bounds, _ = self._values(box[None], law[None])
+        return box, BoxLeaf(float(bounds[0]), law)
+
+    def _part(self, blocks: list[list[int]]) -> None:
+        """Set the blocks, and what the bounds need of them."""
+        self._blocks = blocks
         sizes = [len(block) for block in self._blocks]
         self._in_order = np.concatenate(self._blocks)
         self._starts = np.cumsum([0, *sizes[:-1]])
@@ -118,9 +149,34 @@ class LawBlocks(BoxTree):
         self._eta = eta[self._block]
         # Zero would be divided by.
         self._left = np.where(self._lam > eta, self._lam - eta, -1.0)
-        box = np.tile([0.0, 1.0], (len(self._blocks), 1))
-        bounds, _ = self._values(box[None], law[None])
-        return box, BoxLeaf(float(bounds[0]), law)
+
+    def image(self, other: ValueTree[Any]) -> LawBlocks | None:
+        """Return the tree of another value as one of this, if a symmetry matches their contexts.
+
+        Only the blocks, the cuts and the laws are taken over; the bounds are computed anew.
+        """
+        if not isinstance(other, LawBlocks):
+            return None
+        match = matched(self._invariants, other._invariants)
+        if match is None:
+            return None
+        back = np.argsort(match)
+        tree = copy(self)
+        tree._part([back[block].tolist() for block in other._blocks])
+
+        def renewed(regions: list[Array], leaves: list[BoxLeaf]) -> list[BoxLeaf]:
+            moved = [BoxLeaf(leaf.bound, leaf.law[match]) for leaf in leaves]
+            return tree._renewed(regions, moved)
+
+        tree.adopt(other, renewed)
+        return tree
+
+    @cached_property
+    def _invariants(self) -> tuple[Array, Array]:
+        """What a symmetry of the release keeps of each context, and of each pair of them."""
+        roots = np.sqrt(self._rows)
+        heights = self._rows @ np.log(self._t)
+        return np.stack([self._log_shares, heights], axis=1), roots @ roots.T
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
@@ -129,9 +185,17 @@ class LawBlocks(BoxTree):
         return {"blocks": self._blocks} | tree | {"leaves": pack(laws, dtype)}
 
     def _renewed(self, regions: list[Array], leaves: list[BoxLeaf]) -> list[BoxLeaf]:
-        laws = np.stack([leaf.law for leaf in leaves])
-        bounds, _ = self._values(np.stack(regions), laws)
-        return [BoxLeaf(float(bound), law) for bound, law in zip(bounds, laws, strict=True)]
+        renewed = []
+        for start in range(0, len(leaves), self.batch):
+            part = leaves[start : start + self.batch]
+            ends = np.stack(regions[start : start + self.batch])
+            bounds, _ = self._values(ends, np.stack([leaf.law for leaf in part]))
+            renewed += [
+                # No law is in a box that is empty.
+                leaf if leaf.bound == -np.inf else BoxLeaf(float(bound), leaf.law)
+                for leaf, bound in zip(part, bounds, strict=True)
+            ]
+        return renewed
 
     def _bound(
         self,

@@ -274,6 +274,8 @@ class SharingSearch:
             # phi_a + x for all values adds x to the bound.
             spare = max(0.9 * (threshold() - self.attained), 0.3 * resolution)
             worst = int(np.argmax(self._excess()))
+            if self._mirror(worst):
+                continue
             value, left = self._values[worst], self._excess()[worst]
             if left <= spare:
                 return
@@ -308,6 +310,18 @@ class SharingSearch:
             "output": pack(self.output),
             "values": values,
         }
+
+    def _mirror(self, a: int) -> bool:
+        """Take the tree of another value that got further, if a symmetry moves one to the other."""
+        excess = self._excess()
+        for other in np.argsort(excess).tolist():
+            if excess[other] >= excess[a]:
+                break
+            image = self._values[a].image(self._values[other])
+            if image is not None and image.upper < self._values[a].upper:
+                self._values[a] = image
+                return True
+        return False
 
     def _touch(self, a: int) -> None:
         """Try the tangent at the best distribution known for a value."""

@@ -72,6 +72,10 @@ class ValueTree(IntervalSearch[L]):
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
 
+    def image(self, other: ValueTree[Any]) -> ValueTree[L] | None:
+        """Return the tree of another value as one of this, where that is possible."""
+        return None
+
     def tangent(self) -> float:
         """Return the bound by the tangent at `law`: for lam >= `contraction`."""
         law = np.maximum(self.law, SMALLEST)

@@ -83,6 +83,39 @@ def test_a_checker_finds_the_same_bound(dtype):
         assert proved == pytest.approx(search.upper, abs=1e-9 if dtype == "<f8" else 1e-4)
 
 
+def test_a_value_takes_the_tree_of_its_image():
+    lumped = table(3, total=True).lumped(0)
+    floor = 0.9 * lumped.max_entropy
+    search = SharingSearch(lumped, floor, lumped.uniform(), 0.9, trees=LawBlocks)
+    one, other = (search._values[a] for a in (0, 1))  # exchanging the two cells exchanges them
+    start = other.upper
+    one.run(
+        lambda: one.attained + 1e-3,
+        resolution=1e-3,
+        stop=lambda: False,
+        on_weights=lambda laws: None,
+        node_limit=300,
+    )
+    image = other.image(one)
+    assert image is not None
+    assert image.upper < start
+    assert image.upper == pytest.approx(one.upper, abs=1e-9)
+    search._values[1] = image
+    with precision():
+        outputs = [[y] for y in range(lumped.rows.shape[-1])]
+        proved = sharing_bound(lumped, floor, search.encoded(outputs, "<f8"))
+    assert proved == pytest.approx(search.upper, abs=1e-9)
+
+
+def test_values_that_no_symmetry_exchanges_keep_their_trees():
+    rng = np.random.default_rng(0)
+    rows = sparse_rows(rng, 12, 6)
+    lumped = Mechanism.from_channel(RecordSpace([range(2), range(6)]), rows).lumped(0)
+    floor = 0.9 * lumped.max_entropy
+    search = SharingSearch(lumped, floor, lumped.uniform(), 0.9, trees=LawBlocks)
+    assert search._values[0].image(search._values[1]) is None
+
+
 def test_a_table_at_a_floor_where_tangents_are_not_enough():
     mechanism = table(5, total=True)
     floor = 0.95 * 5 * math.log(3)
