@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ SPECS = [
 ]
 
 
+@cache
 def audit(name: str) -> dict[str, list[dict]]:
     result = CliRunner().invoke(app, ["audit", str(EXAMPLES / name), "--json", "-"])
     assert result.exit_code == 0

@@ -291,6 +291,7 @@ def test_a_curve_of_groups_is_solved_point_by_point(run: Run, write: Write):
     assert found[0]["upper"] == pytest.approx(math.log(4))
 
 
+@pytest.mark.slow  # tests/test_sweeps.py has one from Python
 @pytest.mark.filterwarnings("default")  # the cluster's own
 def test_a_cluster(run: Run, write: Write, tmp_path: Path):
     distributed = pytest.importorskip("distributed")
@@ -466,7 +467,7 @@ def test_a_point_is_about_one_number(run: Run, write: Write):
     assert "adversary.entropy_floors: found 2 values; a point of a sweep has one" in result.stderr
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_one_ctrl_c_ends_a_sweep_and_the_cut_point_is_not_stored(run, write, tmp_path, jobs):
     spec = write(
         '[query]\nkind = "count"\nrecords = 30\n[mechanism]\nkind = "truncated_geometric"\n'

@@ -7,7 +7,14 @@ import pytest
 
 from cvxleak.papers.gallery import ERRATA
 
-CHECKED = [where for where, entry in ERRATA.items() if entry.check is not None]
+LONG = {"LEAKAGE 3.3.1, Thm 7", "LEAKAGE Alg 3, Thm 5(2)"}
+"""Those whose checks take seconds."""
+
+CHECKED = [
+    pytest.param(where, marks=[pytest.mark.slow] if where in LONG else [])
+    for where, entry in ERRATA.items()
+    if entry.check is not None
+]
 NUMERAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
 GIVEN = re.compile(r"(= |flip |flip of |probability |[hp]\()\d+\.\d+|\(([\d.]+, )+[\d.]+\)")
 """What an example starts from: D = 0.02, flip 0.1, h(0.3), (0.5, 0.3, 0.2)."""

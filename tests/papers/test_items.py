@@ -21,9 +21,13 @@ def computed(name):
     return gallery.reproduce(name)
 
 
+LONG = {"dalenius-figure-5", "leakage-figure-5", "leakage-figure-6", "sequential-figure-3"}
+"""Those that take seconds each; of each paper others are computed."""
+
+
 def cases():
     return [
-        pytest.param(name, marks=[pytest.mark.slow] if item.slow else [], id=name)
+        pytest.param(name, marks=[pytest.mark.slow] if item.slow or name in LONG else [], id=name)
         for name, item in ITEMS.items()
     ]
 
