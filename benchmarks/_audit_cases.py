@@ -45,14 +45,14 @@ def _pair_sum(n: int, flip: float) -> Mechanism:
 CASES = [
     Case(f"{label}, b = {floor:g}", mechanism, floor)
     for label, mechanism, floors in [
-        ("parity, n = 4, flip .3033", _noisy_sum(4, 2, 0.3033), (2.495, 1.0)),
-        ("sum mod 4, n = 6, flip .2", _noisy_sum(6, 4, 0.2), (3.327,)),
-        ("sum mod 3, n = 6, flip .1", _noisy_sum(6, 3, 0.1), (3.743,)),
+        ("parity, n = 4, flip 0.3033", _noisy_sum(4, 2, 0.3033), (2.495, 1.0)),
+        ("sum mod 4, n = 6, flip 0.2", _noisy_sum(6, 4, 0.2), (3.327,)),
+        ("sum mod 3, n = 6, flip 0.1", _noisy_sum(6, 3, 0.1), (3.743,)),
         ("rounding to 3, n = 4", Mechanism(count(4), random_rounding(4, 3)), (1.5, 2.4)),
         ("rounding to 3, n = 6", Mechanism(count(6), random_rounding(6, 3)), (3.0, 3.9)),
         ("geometric, n = 3, epsilon 1", _geometric(3, 1.0), (1.2, 1.9)),
-        ("geometric, n = 5, epsilon .5", _geometric(5, 0.5), (3.0,)),
-        ("pair sum, n = 4, flip .3", _pair_sum(4, 0.3), (1.5, 2.5)),
+        ("geometric, n = 5, epsilon 0.5", _geometric(5, 0.5), (3.0,)),
+        ("pair sum, n = 4, flip 0.3", _pair_sum(4, 0.3), (1.5, 2.5)),
         ("3 values, 4 contexts", three_valued(), (1.2, 2.1)),
     ]
     for floor in floors

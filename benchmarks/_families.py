@@ -149,7 +149,7 @@ def audits() -> Family:
 
     return Family(
         "Audit of a record",
-        "a count of n people rounded at random to base 3, entropy floor .9 n log 2",
+        "a count of n people rounded at random to base 3, entropy floor 0.9 n log 2",
         "lower",
         (4, 6, 8, 10, 12),
         lambda n: rounded_count(n, 0.9),
@@ -189,7 +189,7 @@ def designs() -> Family:
 
     return Family(
         "Least leakage for a distortion budget",
-        "a count of n people, entropy floor .5 n log 2, mean absolute error at most .5",
+        "a count of n people, entropy floor 0.5 n log 2, mean absolute error at most 0.5",
         "upper",
         (3, 4, 5, 6),
         make,
@@ -246,7 +246,7 @@ def envelopes() -> Family:
 
     return Family(
         "PML envelope",
-        "n inputs, n outputs, rows drawn from Dirichlet(1), uniform prior, delta = .5",
+        "n inputs, n outputs, rows drawn from Dirichlet(1), uniform prior, delta = 0.5",
         "lower",
         (10, 20, 40, 80, 160),
         envelope.channel,
@@ -297,7 +297,7 @@ def local_dp_families() -> Family:
 
     return Family(
         "Least epsilon of local differential privacy",
-        "n values, five distributions drawn from Dirichlet(1), Hamming distortion .8",
+        "n values, five distributions drawn from Dirichlet(1), Hamming distortion 0.8",
         "upper",
         (10, 20, 40, 80, 160),
         local_dp.dirichlet,
@@ -319,7 +319,7 @@ def informations() -> Family:
 
     return Family(
         "Least information for a set of sources",
-        "n values, three distributions drawn from Dirichlet(1), Hamming distortion .3",
+        "n values, three distributions drawn from Dirichlet(1), Hamming distortion 0.3",
         "upper",
         (4, 8, 16, 32),
         make,
@@ -344,7 +344,7 @@ def releases() -> Family:
 
     return Family(
         "Release under collusion",
-        "4 requests, n histories, 16 datasets, both multipliers .5",
+        "4 requests, n histories, 16 datasets, both multipliers 0.5",
         "upper",
         (4, 8, 16, 32, 64),
         make,
@@ -409,7 +409,7 @@ def guesses() -> Family:
 
     return Family(
         "Worst adversary's chance of a right guess",
-        "a count of n people rounded at random to base 3, entropy floor .95 n log 2",
+        "a count of n people rounded at random to base 3, entropy floor 0.95 n log 2",
         "lower",
         (6, 10, 14, 18, 22),
         lambda n: rounded_count(n, 0.95),
@@ -432,7 +432,7 @@ def real_outputs() -> Family:
         return Case(f"n = {n}", mechanism, 0.9 * mechanism.space.max_entropy)
 
     def on_a_grid(case: Case, limit: float) -> float:
-        """Clamp the output to six standard deviations around the counts, in cells of .1."""
+        """Clamp the output to six standard deviations around the counts, in cells of 0.1."""
         n = len(case.mechanism.query.values) - 1
         edges = np.arange(-12, n + 12.05, 0.1)
         lumped = Mechanism(count(n), Gaussian(2).channel(range(n + 1), edges)).lumped(0)
@@ -440,11 +440,12 @@ def real_outputs() -> Family:
 
     return Family(
         "Audit of a real output",
-        "a count of n people with Gaussian noise of standard deviation 2, entropy floor .9 n log 2",
+        "a count of n people with Gaussian noise of standard deviation 2, "
+        "entropy floor 0.9 n log 2",
         "lower",
         (2, 3, 4, 5, 6),
         make,
-        {OURS: ours, "joint step, cells of .1": on_a_grid},
+        {OURS: ours, "joint step, cells of 0.1": on_a_grid},
         1e-3,
         relative=True,
     )
@@ -457,7 +458,7 @@ def tables() -> Family:
     return Family(
         "Privacy profile of a whole table",
         "an n by n table with margins, all numbers rounded at random to base 5: the largest delta "
-        "at epsilon .5 over all moves of one person",
+        "at epsilon 0.5 over all moves of one person",
         "lower",
         (3, 5, 8, 12, 20),
         _tables.release,

@@ -33,19 +33,19 @@ def mechanisms() -> dict[str, Mechanism]:
     """Return what is drawn."""
     pairs = pair_sum(4)
     parities = {
-        f"parity, n = {n}, flip .3033": Mechanism(
+        f"parity, n = {n}, flip 0.3033": Mechanism(
             modular_sum(n, 2), generalized_symmetric(2, 0.3033)
         )
         for n in (4, 5, 6)
     }
     return parities | {
-        "sum mod 4, n = 6, flip .2": Mechanism(modular_sum(6, 4), generalized_symmetric(4, 0.2)),
-        "sum mod 3, n = 6, flip .1": Mechanism(modular_sum(6, 3), generalized_symmetric(3, 0.1)),
+        "sum mod 4, n = 6, flip 0.2": Mechanism(modular_sum(6, 4), generalized_symmetric(4, 0.2)),
+        "sum mod 3, n = 6, flip 0.1": Mechanism(modular_sum(6, 3), generalized_symmetric(3, 0.1)),
         "rounding to 3, n = 4": Mechanism(count(4), random_rounding(4, 3)),
         "rounding to 3, n = 6": Mechanism(count(6), random_rounding(6, 3)),
         "geometric, n = 3, epsilon 1": Mechanism(count(3), truncated_geometric(3, 1.0)),
-        "geometric, n = 5, epsilon .5": Mechanism(count(5), truncated_geometric(5, 0.5)),
-        "pair sum, n = 4, flip .3": Mechanism(
+        "geometric, n = 5, epsilon 0.5": Mechanism(count(5), truncated_geometric(5, 0.5)),
+        "pair sum, n = 4, flip 0.3": Mechanism(
             pairs, generalized_symmetric(len(pairs.values), 0.3).matrix
         ),
         THREE: three_valued(),

@@ -43,17 +43,17 @@ LIMIT = 60.0
 """Seconds for a point; the larger cases get five times as much."""
 
 CASES: dict[str, tuple[MinLeakage | MinDistortion, float]] = {
-    "parity n=6, b=3.5, D=.1": (parity_of(6, 0.1, 3.5), 1e-3),
-    "parity n=6, b=3.5, D=.3": (parity_of(6, 0.3, 3.5), 1e-3),
-    "count n=4, b=1.5, D=.5": (count_of(4, 0.5, 1.5), 1e-3),
+    "parity n=6, b=3.5, D=0.1": (parity_of(6, 0.1, 3.5), 1e-3),
+    "parity n=6, b=3.5, D=0.3": (parity_of(6, 0.3, 3.5), 1e-3),
+    "count n=4, b=1.5, D=0.5": (count_of(4, 0.5, 1.5), 1e-3),
     "parity n=3, b=1.5, L=0": (
         MinDistortion(
             parity(3), distortion=Distortion.hamming([0, 1]), budget=0.0, entropy_floor=1.5
         ),
         1e-4,
     ),
-    "count n=4, b=1.5, L=.2": (accuracy_of(4, 0.2, 1.5), 1e-3),
-    "count n=20, b=10, L=.2": (accuracy_of(20, 0.2, 10.0), 1e-3),
+    "count n=4, b=1.5, L=0.2": (accuracy_of(4, 0.2, 1.5), 1e-3),
+    "count n=20, b=10, L=0.2": (accuracy_of(20, 0.2, 10.0), 1e-3),
     "count n=50, b=30, D=2": (count_of(50, 2.0, 30.0), 1e-2),
 }
 
@@ -98,8 +98,8 @@ def main(limit: float) -> None:
     console.print(f"12 points of parity n=3 to 1e-5: {total:.1f} s\n")
 
     curves: dict[str, tuple[MinLeakage, float, float, float]] = {
-        "parity n=3, b=1.5, D=.01 to .45": (problem, 0.01, 0.45, 1e-3),
-        "count n=4, b=1.5, D=.2 to .7": (count_of(4, 0.45, 1.5), 0.2, 0.7, 1e-2),
+        "parity n=3, b=1.5, D=0.01 to 0.45": (problem, 0.01, 0.45, 1e-3),
+        "count n=4, b=1.5, D=0.2 to 0.7": (count_of(4, 0.45, 1.5), 0.2, 0.7, 1e-2),
     }
     for name, (problem, low, high, tol) in curves.items():
         _, one = timed(lambda p=problem, t=tol: p.solve(tol=t))

@@ -85,8 +85,8 @@ class Alternation:
 
     Examples
     --------
-    The parity of two bits, with an error probability of at most .2. The leakage is log 2 - h(.2) =
-    .1927:
+    The parity of two bits, with an error probability of at most 0.2. The leakage is
+    log 2 - h(0.2) = 0.1927:
 
     >>> from cvxleak.design import Alternation, MinLeakage
     >>> from cvxleak.model import Distortion

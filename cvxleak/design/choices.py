@@ -42,7 +42,7 @@ def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, 
 
     Examples
     --------
-    The bit through a channel that flips it with probability .1, and perhaps lets it pass:
+    The bit through a channel that flips it with probability 0.1, and perhaps lets it pass:
 
     >>> import numpy as np
     >>> from cvxleak.model import Lumped

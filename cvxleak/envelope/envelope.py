@@ -86,7 +86,7 @@ class PMLEnvelope(Problem):
     >>> from cvxleak.envelope import PMLEnvelope
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
     >>> bound = PMLEnvelope([0.25] * 4, mechanism, 0.1).solve()
-    >>> round(math.exp(bound.lower), 9)  # ENVELOPE, after Theorem 2: log 4 for delta <= .1
+    >>> round(math.exp(bound.lower), 9)  # ENVELOPE, after Theorem 2: log 4 for delta <= 0.1
     4.0
     >>> print(PMLEnvelope([0.25] * 4, mechanism, 0.5).solve())
     PML envelope: 0.4128452 to 0.4128452 nats (CERTIFIED)

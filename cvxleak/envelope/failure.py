@@ -85,7 +85,7 @@ class FailureProbability(Problem):
     >>> from math import log
     >>> from cvxleak.envelope import FailureProbability
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> print(FailureProbability([0.25] * 4, mechanism, log(10 / 9)).solve())  # not the .1 of Y
+    >>> print(FailureProbability([0.25] * 4, mechanism, log(10 / 9)).solve())  # not the 0.1 of Y
     failure probability: 1 to 1 probability (CERTIFIED)
     >>> print(FailureProbability([0.25] * 4, mechanism, log(2)).solve())
     failure probability: 0.28 to 0.28 probability (CERTIFIED)

@@ -97,7 +97,7 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
     >>> from cvxleak.model import ChannelSet
     >>> printed = ChannelSet.from_printed([[0.7, 0.3], [0.3, 0.7]], digits=1)
     >>> found = local_dp_epsilon_of_set(printed)
-    >>> round(found.lower, 6), round(found.upper, 6)  # log(.65 / .35) and log(.75 / .25)
+    >>> round(found.lower, 6), round(found.upper, 6)  # log(0.65 / 0.35) and log(0.75 / 0.25)
     (0.619039, 1.098612)
     >>> verify(found.certificate).passed
     True

@@ -8,9 +8,9 @@ distortion takes the place of D_1. (The order D_1 <= D_2 <= ..., the right addit
 much here: together with D_T(i) = D_i it makes everything between i and T(i) equal.) The
 upper bound of Theorem 3 then always holds, and both bounds are exact if intersection and union
 agree and the folding permutations form a group, up to relabeling. Otherwise the lower bound is
-false in general: for P = {(.5, .3, .2), (.2, .5, .3)} all three distortions become equal, which
-asks for log 2 (1 - D)/D at every D, and the constant distribution (.4, .6, 0) has distortion .62
-under both.
+false in general: for P = {(0.5, 0.3, 0.2), (0.2, 0.5, 0.3)} all three distortions become equal,
+which asks for log 2 (1 - D)/D at every D, and the constant distribution (0.4, 0.6, 0) has
+distortion 0.62 under both.
 """
 
 from __future__ import annotations

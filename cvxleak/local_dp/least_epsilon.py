@@ -104,7 +104,7 @@ class MinLocalDP(BudgetProblem):
 
     Examples
     --------
-    HAMMING Table I at D = .2, and its Class III set a at D = .3:
+    HAMMING Table I at D = 0.2, and its Class III set a at D = 0.3:
 
     >>> from cvxleak.local_dp import MinLocalDP
     >>> table = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]

@@ -94,7 +94,7 @@ class MinInformation(BudgetProblem):
     >>> from cvxleak.local_dp import MinInformation
     >>> sure = SourceSet([[1.0, 0.0], [0.0, 1.0]])
     >>> bound = MinInformation(sure.convex_hull(), 0.1).solve()
-    >>> print(bound)  # log 2 - h(.1), HAMMING Lemma 5
+    >>> print(bound)  # log 2 - h(0.1), HAMMING Lemma 5
     information: 0.3680642 to 0.3680642 nats (CERTIFIED)
     >>> MinInformation(sure, 0.1).solve().upper < 1e-7
     True

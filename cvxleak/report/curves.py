@@ -22,7 +22,7 @@ FIRST = 9
 """Floors to begin with, evenly apart; more are added where the curve falls."""
 
 STEP = 0.02
-"""Most by which the curve may fall between neighbors, as a part of its height: with .04 the end of
+"""Most by which the curve may fall between neighbors, as a part of its height: with 0.04 the end of
 a plateau is still seen to be cut off."""
 
 NARROWEST = 1 / 500

@@ -58,7 +58,7 @@ FIRST_WORK = 2 * 10**7
 """About how many of them its first steps may touch, those from all starts."""
 
 LATE_WORK = 2 * 10**6
-"""About how many of them a local search may touch when there is no time left: .2 s."""
+"""About how many of them a local search may touch when there is no time left: 0.2 s."""
 
 PASS_SECONDS = 5e-7
 """About how long it takes to merge outputs, or to bound by the dataset, per probability."""

@@ -30,7 +30,7 @@ BOX_STEPS = 200
 """About how often a node of boxes goes through the rows of a value."""
 
 BLOCK_STEPS = 10
-"""The same for a node of masses of blocks. Two cells and the total of 12 people take .1 ms a node,
+"""The same for a node of masses of blocks. Two cells and the total of 12 people take 0.1 ms a node,
 of 78 rows and 59 outputs: a turn is 2 s."""
 
 

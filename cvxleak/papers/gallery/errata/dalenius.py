@@ -88,7 +88,7 @@ def _weak() -> list[Pair]:
     rows = [[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]]
     return [
         pair(
-            "Definition 12 for the rows (.9, .1), (.1, .9), (.9, .1): not met",
+            "Definition 12 for the rows (0.9, 0.1), (0.1, 0.9), (0.9, 0.1): not met",
             float(is_weakly_symmetric(rows)),
             0.0,
         ),

@@ -81,7 +81,7 @@ def _folding() -> list[Pair]:
         pair("exact, D = 0.62", min_local_dp(NO_GROUP, 0.62), 0.0),
         pair("Theorem 3's lower bound", folding_bounds(NO_GROUP, 0.62).lower or 0.0, "0.2036"),
         pair(
-            "worst distortion of the constant law (.4, .6, 0)",
+            "worst distortion of the constant distribution (0.4, 0.6, 0)",
             worst_case_distortion(
                 NO_GROUP, np.tile([0.4, 0.6, 0.0], (3, 1)), Distortion.hamming(range(3))
             ),
@@ -121,7 +121,7 @@ def _constant() -> list[Pair]:
     constant = np.tile([1.0, 0, 0], (3, 1))
     worst = worst_case_distortion([law], constant, Distortion.hamming(range(3)))
     return [
-        pair("distortion of the constant output 1 under (.5, .3, .2)", worst, "0.5"),
+        pair("distortion of the constant output 1 under (0.5, 0.3, 0.2)", worst, "0.5"),
         pair("(M − 1)/M", worst, 2 / 3, "HAMMING Lemma 5", 1e-3),
         pair("leakage of a constant output", local_dp_epsilon(constant), 0.0),
     ]

@@ -309,7 +309,7 @@ def _short_of_floor() -> list[Pair]:
         pair(
             "H(X) − b where Algorithm 2 stops, negative", float(run.history["slack"][-1] < 0), 1.0
         ),
-        pair("entropy that Algorithm 5 ends with for (.4, .4, .2) and target .5", tied.value, LOG2),
+        pair("Algorithm 5's last entropy for (0.4, 0.4, 0.2) and target 0.5", tied.value, LOG2),
     ]
 
 
