@@ -25,6 +25,7 @@ from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.bound import BOUND_HEAD, bound_row
 from cvxleak.problem.interrupts import Interrupts
 from cvxleak.problem.problem import SHARPER
+from cvxleak.problem.threads import one_thread
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.bundle import save_certificates
 
@@ -338,7 +339,7 @@ class _Search:
         """Return proved bounds with the places of their floors, and why the search ended."""
         stop = Stop(clock, self._proof_seconds)
         aim, stopped = self._gap, Stopped.TOLERANCE
-        with Interrupts() as interrupts:
+        with one_thread(), Interrupts() as interrupts:
             while True:
                 try:
                     self._search(aim, stop)

@@ -26,6 +26,7 @@ from cvxleak.problem.candidates import plain
 from cvxleak.problem.check import Check, feasibility_tolerance
 from cvxleak.problem.gap import Gap
 from cvxleak.problem.interrupts import Interrupts
+from cvxleak.problem.threads import one_thread
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.checker import PROVERS
 
@@ -492,7 +493,7 @@ class Problem(Value, ABC):
         gap = Gap(self.tolerance if tol is None else tol, self.scale)
         aim, clock = gap, None
         search: Search | None = None
-        with Interrupts() as interrupts:
+        with one_thread(), Interrupts() as interrupts:
             while True:
                 try:
                     interrupts.protected = False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -224,15 +226,15 @@ def _private(
             time_limit=next(shares),
         )
 
-    test = profile(names.ADVANTAGE, 0.0)
+    what = [names.ADVANTAGE, *[names.TABLE_DELTA] * len(levels)]
+    test, *bounds = _decreasing([profile(*one) for one in zip(what, [0.0, *levels], strict=True)])
     meaning = (
         "The most by which moving one person to another cell changes the probability of any "
         "set of published results (total variation)"
     )
     meaning += _between(privacy, test.witness)
     yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
-    for level in levels:
-        bound = profile(names.TABLE_DELTA, level)
+    for level, bound in zip(levels, bounds, strict=True):
         meaning = say.moved(level, bound.upper) + _between(privacy, bound.witness)
         shown = level / unit_scale(unit)
         yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
@@ -248,6 +250,23 @@ def _private(
         )
     meaning += _between(privacy, rho.witness) + "."
     yield Quantity.of_bound(names.TABLE_ZCDP, rho, unit, meaning)
+
+
+def _decreasing(bounds: Sequence[Bound]) -> list[Bound]:
+    """Return the bounds on delta at increasing epsilon with what each proves of the others.
+
+    delta decreases, so that a move's delta at one level is a lower bound at any smaller level. Under
+    a time limit the search at the larger one may have found a better move.
+    """
+    kept = list(bounds)
+    for small, large in reversed(list(itertools.pairwise(range(len(kept))))):
+        if kept[large].lower > kept[small].lower:
+            better = kept[large]
+            kept[small] = replace(kept[small], lower=better.lower, witness=better.witness)
+    for small, large in itertools.pairwise(range(len(kept))):
+        if kept[small].upper < kept[large].upper:
+            kept[large] = replace(kept[large], upper=kept[small].upper)
+    return kept
 
 
 def _between(privacy: TablePrivacy, move: TableMove | None) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,24 @@ def test_ctrl_c_at_the_moves_leaves_the_rest(monkeypatch):
     assert advantage.lower <= truth.lower <= truth.upper <= advantage.upper
     assert len(report.named("table DP delta")) == 4
     assert not report.named("table zCDP rho")
+
+
+def test_what_is_proved_of_delta_at_one_level_counts_at_the_others(monkeypatch):
+    searched, truth = [], table_privacy(RELEASE).profile(0.5)
+
+    def weak(self, epsilon, *, time_limit, progress):
+        searched.append(epsilon)
+        if epsilon == 0.5:
+            return truth
+        return replace(truth, lower=0.0, upper=1.0, witness=None)
+
+    monkeypatch.setattr(TablePrivacy, "profile", weak)
+    report = table_report(RELEASE)
+    assert searched == [0, 0.1, 0.5, 1, 2]
+    found = [*report.named("membership advantage"), *report.named("table DP delta")]
+    assert [quantity.lower for quantity in found] == [*[truth.lower] * 3, 0, 0]
+    assert [quantity.upper for quantity in found] == [1, 1, *[truth.upper] * 3]
+    assert "the worst case found is" in found[0].meaning
 
 
 def test_a_published_value_that_is_impossible_is_refused_at_once(monkeypatch):

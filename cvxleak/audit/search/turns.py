@@ -10,6 +10,7 @@ from cvxleak.core.clock import Clock, Progress, Stop
 from cvxleak.core.errors import SolveInterrupted
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.interrupts import Interrupts
+from cvxleak.problem.threads import one_thread
 
 __all__ = ["audit_in_turns", "in_turns"]
 
@@ -64,7 +65,7 @@ def audit_in_turns(
     After Ctrl-C their bounds say so, and nothing is raised.
     """
     stop = Stop(clock, lambda: sum(audit.proof_seconds() for audit in audits))
-    with Interrupts() as interrupts:
+    with one_thread(), Interrupts() as interrupts:
         try:
             in_turns(
                 min,
