@@ -255,8 +255,8 @@ def _private(
 def _decreasing(bounds: Sequence[Bound]) -> list[Bound]:
     """Return the bounds on delta at increasing epsilon with what each proves of the others.
 
-    delta decreases, so that a move's delta at one level is a lower bound at any smaller level. Under
-    a time limit the search at the larger one may have found a better move.
+    delta decreases, so that a move's delta at one level is a lower bound at any smaller level.
+    Under a time limit the search at the larger one may have found a better move.
     """
     kept = list(bounds)
     for small, large in reversed(list(itertools.pairwise(range(len(kept))))):
