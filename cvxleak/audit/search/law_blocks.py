@@ -45,29 +45,29 @@ __all__ = ["LawBlocks", "blocks_of", "matched"]
 Places = NDArray[np.intp]
 
 # Measured on two cells and the total of 5 people in three categories, rounded to base 3, at 95 % of
-# log|X| and a tolerance of 1 %, which takes 2375 nodes (`tests/audit/search/test_law_blocks.py`).
+# log|X| and a tolerance of 1 %, which takes 1664 nodes (`tests/audit/search/test_law_blocks.py`).
 
 BATCH_SIZE = 1 << 20
 """About how many numbers the largest array of a batch may have."""
 
 ORDERS = 200
-"""Orders of the contexts from which blocks are made: 20 of them lead to 2407 nodes."""
+"""Orders of the contexts from which blocks are made: 20 of them lead to 1696 nodes."""
 
 TAIL = 3e-3
 """Mass of the contexts that are one block without a contraction: with a tenth of it as many nodes,
-with ten times as much the gap stays open after 20,000."""
+with ten times as much the gap stays open after 500,000."""
 
 STEPS = 3
-"""Steps towards the maximizer of f in a box: 2461 nodes with 1, 2425 with 6."""
+"""Steps towards the maximizer of f in a box: 1718 nodes with 1, 1702 with 6."""
 
 SETTLING = 3
 """Steps to the best distributions within the last block, whose mass is kept. With 5 people, 0 and 6
-steps lead to as many nodes; 12 people at 97 % close in 22 s with 3 steps, and not in 370 s (440,000
-nodes) with 0."""
+steps lead to as many nodes; 12 people at 97 % close after 47,000 nodes with 3 steps, and are open
+after 147,000 with 1 and after 260,000 with 0."""
 
 PLACE = 0.3
-"""A mass is cut at this share of the way from omega_B to where the bound is largest: 2823 nodes at
-0.6, 11,547 at 1, and at 0.1 the gap stays open after 20,000."""
+"""A mass is cut at this share of the way from omega_B to where the bound is largest: 1910 nodes at
+0.6, 9121 at 1, and at 0.1 the gap stays open after 440,000."""
 
 MARGIN = 0.1
 """A cut keeps at least this share of the interval on each side."""
