@@ -1,17 +1,17 @@
 """The audit of one record: cvxleak against SCIP, a global solver, to the same relative gap.
 
 Both get the same lumped problem: masses w on groups of contexts, maximize I(w) subject to
-F(w) >= b. For SCIP the joint law s, both marginals and I are variables with the tightest bounds,
-entropies are x log x, which it knows as a convex function of its own, and outputs that say the same
-are merged: the best of the forms that were tried. "SCIP with cut" gets a redundant constraint
-besides that makes it much faster where it is slow, the capacity of the whole dataset's channel:
-I <= H(Y) - sum_g w_g H(R_g). At w = 0 the slope of an entropy is infinite and SCIP's linear
-programs fail, so w stays above 1e-7 (1e-6 if they still do); what that takes away from the value is
-far below the gap.
+F(w) >= b. For SCIP the joint distribution s, both marginals and I are variables with the tightest
+bounds, entropies are x log x, which it knows as a convex function of its own, and outputs that say
+the same are merged: the best of the forms that were tried. "SCIP with cut" gets a redundant
+constraint besides that makes it much faster where it is slow, the capacity of the whole dataset's
+channel: I <= H(Y) - sum_g w_g H(R_g). At w = 0 the slope of an entropy is infinite and SCIP's
+linear programs fail, so w stays above 1e-7 (1e-6 if they still do); what that takes away from the
+value is far below the gap.
 
-cvxleak's ends are proved, in ball arithmetic, within its seconds; how long the independent check
-of its certificate takes stands apart. SCIP's ends hold up to its feasibility tolerance. Seconds are
-of the processor, one thread each, the least of up to five runs; so is the limit, which is
+cvxleak's bounds are proved, in ball arithmetic, within its seconds; how long the independent check
+of its certificate takes stands apart. SCIP's bounds hold up to its feasibility tolerance. Seconds
+are of the processor, one thread each, the least of up to five runs; so is the limit, which is
 for SCIP alone. "x ours" is SCIP's time over cvxleak's, at least that much if SCIP ran out.
 """
 

@@ -4,7 +4,7 @@
 into docs/solvers.md. Both sides state the same set, minimize the same objective with the same
 solver and are timed from the arrays to the value: stating, compiling and solving, in seconds of the
 processor, each in a process of its own. A row is a set, its columns the sizes n of an n x n
-channel; the laws are Dirichlet(1) and the distortions uniform on [0, 1].
+channel; the distributions are Dirichlet(1) and the distortions uniform on [0, 1].
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEAKS = 0.5
 
 @dataclass(frozen=True)
 class Case:
-    """A law, and what confusing two symbols costs."""
+    """A distribution, and what confusing two symbols costs."""
 
     p: Array
     d: Array

@@ -1,11 +1,11 @@
 """Shannon capacity: cvxleak against Blahut–Arimoto, plain CVXPY, qif and dit.
 
-Every program gets the same channel and is timed from the matrix to the input law. Its gap is
-certified afterwards, by the same code for all: max_x D(q(.|x) || t) - I(p, Q), rounded outward, at
-the law p that it returned (negative entries cut off, divided by its sum) and p's output law t.
-Times are the least of up to five runs, and "x ours" is a program's time over cvxleak's. A time
-counts as "at equal gap" only if the gap is 1e-9 nats or less. A program that runs out of time on a
-Dirichlet channel is stopped there and left out of the larger ones.
+Every program gets the same channel and is timed from the matrix to the input distribution. Its gap
+is certified afterwards, by the same code for all: max_x D(q(.|x) || t) - I(p, Q), rounded outward,
+at the distribution p that it returned (negative entries cut off, divided by its sum) and the output
+distribution t of p. Times are the least of up to five runs, and "x ours" is a program's time over
+cvxleak's. A time counts as "at equal gap" only if the gap is 1e-9 nats or less. A program that runs
+out of time on a Dirichlet channel is stopped there and left out of the larger ones.
 """
 
 from __future__ import annotations

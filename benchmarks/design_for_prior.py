@@ -1,14 +1,14 @@
 """The rate-distortion function: cvxleak against textbook CVXPY, its dual form, and Blahut.
 
-Everybody minimizes I(X;Y) + s E d(X,Y) for the same law of X, distortion and slope s, where no
-budget has to be repaired: the law is Dirichlet(1), the distortions are uniform on [0, 1], and s is
-the slope half-way along the curve. Times run from the arrays to a channel; cvxleak's include the
-proof. The gap is the value of the channel that came back, its rows made stochastic, less the lower
-end that cvxleak proved. "Dual form" is max sum_x p_x log lambda_x subject to
-sum_x lambda_x e^{-s d(x,y)} <= 1 for every y, n logarithms in place of n m relative entropies; its
-multipliers are the output law. Times are the least of up to five runs; "solver" is the time that
-the solver itself reports, without CVXPY's. A program that runs out of time is left out of the
-larger cases.
+Every program minimizes I(X;Y) + s E d(X,Y) for the same distribution of X, distortion and slope s,
+so that no budget has to be repaired: the distribution is Dirichlet(1), the distortions are uniform
+on [0, 1], and s is the slope half-way along the curve. Times run from the arrays to a channel;
+cvxleak's include the proof. The gap is the value of the channel that was returned, its rows made
+stochastic, less the lower bound that cvxleak proved. "Dual form" is max sum_x p_x log lambda_x
+subject to sum_x lambda_x e^{-s d(x,y)} <= 1 for every y, n logarithms in place of n m relative
+entropies; its multipliers are the output distribution. Times are the least of up to five runs;
+"solver" is the time that the solver itself reports, without CVXPY's. A program that runs out of
+time is left out of the larger cases.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def ours(case: Case) -> Answer:
 
 
 def textbook(solver: str, **options: float) -> Callable[[Case], Answer]:
-    """I(X;Y) as the divergence of the joint law from the product of its marginals."""
+    """I(X;Y) as the divergence of the joint distribution from the product of its marginals."""
 
     def method(case: Case) -> Answer:
         q = cp.Variable(case.d.shape, nonneg=True)

@@ -3,8 +3,8 @@
 Both get the same channel, in floats, but for refinement, whose entries are fractions: cvxleak
 decides it in rational numbers, and qif does either. Times are seconds of the processor, the least
 of up to five runs, and "x ours" is qif's time over cvxleak's. qif takes arrays as they are, cvxleak
-checks each for being a law. cvxleak's numbers of a fixed channel are floats as qif's are; its
-refinement and gap have both ends and what proves them.
+checks that each is a distribution. cvxleak's numbers of a fixed channel are floats as qif's are;
+its refinement and gap have two proved bounds.
 
 Not compared, because qif 1.6 has no such function: the deficiency, Le Cam's distance, the additive
 Bayes capacity over priors, Rényi capacities, and whatever has an entropy floor.

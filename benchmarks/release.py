@@ -37,7 +37,7 @@ def information(table: Array) -> float:
 
 
 def large() -> Array:
-    """Return a law of 4 requests, 64 histories and 16 datasets."""
+    """Return a joint distribution of 4 requests, 64 histories and 16 datasets."""
     return np.random.default_rng(6).dirichlet(np.ones(4096)).reshape(4, 64, 16)
 
 

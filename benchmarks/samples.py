@@ -61,7 +61,7 @@ class Discrete:
 
 @dataclass(frozen=True)
 class Continuous:
-    """Laws of a number, and how likely each secret is to give the text "late" instead."""
+    """Distributions of a number, and how likely each secret is to give the text "late" instead."""
 
     laws: tuple[stats.rv_continuous, ...]
     late: tuple[float, ...]

@@ -3,8 +3,8 @@
 ``python -m benchmarks source_sets`` prints the studies; ``python -m benchmarks.source_sets`` writes
 them into docs/source_sets.md.
 
-Random Class III sets of three kinds: a law and permutations of it that form a group, a law and
-arbitrary permutations of it, and laws that have nothing to do with each other.
+Random Class III sets of three kinds: a distribution and permutations of it that form a group, a
+distribution and arbitrary permutations of it, and distributions that are drawn independently.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 def group(rng: np.random.Generator, size: int) -> Array:
-    """A law and its images under the group of a random cycle of two or three places."""
+    """A distribution and its images under the group of a random cycle of two or three places."""
     law = rng.dirichlet(np.ones(size))
     cycle = rng.permutation(size)[: int(rng.integers(2, min(size, 4)))]
     laws = [law]
@@ -57,7 +57,7 @@ def unrelated(rng: np.random.Generator, size: int) -> Array:
 KINDS: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "a group of permutations": group,
     "any permutations": shuffled,
-    "unrelated laws": unrelated,
+    "unrelated distributions": unrelated,
 }
 
 

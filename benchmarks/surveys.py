@@ -59,10 +59,10 @@ def survey(
 ) -> tuple[NDArray[np.float64], FrequencyEstimate]:
     """Return the truth and what is read back.
 
-    The truth is the law that answers are drawn from, or their shares if they are `fixed`.
+    The truth is the distribution that answers are drawn from, or their shares if they are `fixed`.
     """
     k = len(channel.inputs)
-    # Laws on few answers too, where intervals meet the border.
+    # Distributions on few answers too, where intervals meet the border.
     truth = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0])))
     answers = rng.choice(k, respondents, p=truth)
     if fixed:

@@ -2,7 +2,8 @@
 
 ``python -m benchmarks sweep`` prints the table; ``python -m benchmarks.sweep`` writes it into
 docs/solvers.md. Both solve the same fifty points with the same solver; seconds are of the
-processor, from the arrays to the last value. Laws are Dirichlet(1), distortions uniform on [0, 1].
+processor, from the arrays to the last value. Distributions are Dirichlet(1), distortions uniform on
+[0, 1].
 """
 
 from __future__ import annotations

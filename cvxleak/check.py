@@ -246,7 +246,7 @@ def table(packed: Any, what: str, width: int | None = None, of: str = "dfi") -> 
     values, (rows, length) = unpack(packed, what, 2, of)
     need(width in (None, length), f"{what} has the wrong shape")
     return [values[i * length : (i + 1) * length] for i in range(rows)]
-class Law(NamedTuple):  # a law is a probability distribution: weights[i] / total, whole numbers
+class Law(NamedTuple):  # a probability distribution: weights[i] / total, whole numbers
     weights: Vector
     total: int
     def fractions(self) -> list[Fraction]:
@@ -255,12 +255,12 @@ class Law(NamedTuple):  # a law is a probability distribution: weights[i] / tota
         return Law(tuple(sum(self.weights[y] for y in part) for part in parts), self.total)
     def logs(self) -> list[Interval | None]:  # None for log 0
         return [log_ratio(w, self.total) if w else None for w in self.weights]
-def common(weights: Sequence[Fraction]) -> Law:  # the law that is proportional to some weights
+def common(weights: Sequence[Fraction]) -> Law:  # the distribution proportional to weights
     scale = math.lcm(*(w.denominator for w in weights))
     found = tuple(w.numerator * (scale // w.denominator) for w in weights)
     return Law(found, sum(found))
 def law(values: Any, what: str, length: int | None = None, positive: bool = False) -> Law:
-    """Return the law that a list of weights stands for: the weights divided by their exact sum.
+    """Return the distribution of a list of weights: the weights divided by their exact sum.
     In schema 2 these are the weights as written, if they sum to one exactly or one of them is no
     float; otherwise the binary values of the floats, divided by their sum."""
     raw = unpack(values, what, 1)[0] if isinstance(values, dict) else a_list(values, what)
@@ -273,7 +273,7 @@ def law(values: Any, what: str, length: int | None = None, positive: bool = Fals
     if sum(weights) != 1 and all(floats):
         weights = [Fraction(float(w)) for w in weights]
     signs = all(weights) if positive else sum(weights) > 0
-    need(all(w >= 0 for w in weights) and signs, f"{what} is no law (or not a positive one)")
+    need(all(w >= 0 for w in weights) and signs, f"{what} is no distribution (or not positive)")
     return common(weights)
 def fixed_law(p: Law) -> list[Interval]:
     return [fixed(x) for x in p.fractions()]
@@ -432,7 +432,7 @@ class Sum:  # several additive queries of one space as one, with their vectors s
         for v, w in zips(vectors, weights or [1] * len(vectors)):
             once[self.add(v, self.nothing)] += w
         once = Counter({v: w for v, w in once.items() if w})
-        if len(once) == 2:  # a binomial law
+        if len(once) == 2:  # a binomial distribution
             (x, p), (y, q) = once.items()
             READ.work(n * self.step, "contexts")
             ways, number = Counter(), p**n
@@ -530,7 +530,7 @@ def required_groups(query: Query, size: int) -> list[Vector]:
         need(len(chosen) <= LARGEST_GROUPS, "too many groups of records")
     return [one for one in chosen if len(one) == size]
 
-# -------- Gains: functions of the law of a secret; with -H the gain is the leakage.
+# -------- Gains: functions of the distribution of a secret; with -H the gain is the leakage.
 GAINS = {"shannon": ("", "nats"), "guess": ("", "probability"), "tries": ("tries", "probability"),
          "gini": ("", "probability"), "matrix": ("table", "gain"), "arimoto": ("alpha", "gain")}
 class Gain:
@@ -559,7 +559,7 @@ class Gain:
             self.alpha = rational(rest[0], "the order of a norm")
             need(self.alpha > 1, "the order of a norm is 1 or less")
         self.guess = kind in ("guess", "tries") or (kind == "arimoto" and not self.alpha)
-    def above(self, law: Sequence[Interval]) -> int:  # G of a law, rounded up
+    def above(self, law: Sequence[Interval]) -> int:  # G of a distribution, rounded up
         if self.guess:
             return sum(sorted(hi for _, hi in law)[-self.tries :])
         if self.kind == "matrix":
@@ -571,7 +571,7 @@ class Gain:
             return exp(log_sum_exp(logs, 1 / self.alpha))[1]
         return plus(map(x_log_x, law))[1]
     def tangent(self, weights: Sequence[Any]) -> list[int]:
-        """Return a tangent that nearly touches G at the law that is proportional to some weights.
+        """Return a tangent that nearly touches G at the distribution proportional to some weights.
         For a norm it is (rho / |rho|)^(alpha - 1), by Hoelder's inequality."""
         p = common(weights if any(weights) else [1] * len(weights))
         if self.guess:
@@ -586,7 +586,7 @@ class Gain:
         if self.kind == "arimoto":
             size = log_sum_exp([x[1] for x in p.logs() if x], 1 / self.alpha)
             return [exp(-scaled(size - x[0], self.alpha - 1))[0] if x else 0 for x in p.logs()]
-        p = common([w << FX.bits or 1 for w in p.weights])  # a nearby law without zeros
+        p = common([w << FX.bits or 1 for w in p.weights])  # a nearby distribution without zeros
         return [log_ratio(w, p.total)[0] for w in p.weights]
     def actions(self, k: int) -> list[list[int]]:
         need(all(len(row) == k for row in self.table), "gains of another number of values")
@@ -595,11 +595,11 @@ class Gain:
             return [[FX.one * (a in chosen) for a in range(k)] for chosen in tried]
         few = self.table if len(self.table) <= 64 else []
         return [[fixed(g)[0] for g in row] for row in few]
-    def usual(self, k: int) -> list[list[int]]:  # or a tangent at the uniform law
+    def usual(self, k: int) -> list[list[int]]:  # or a tangent at the uniform distribution
         mean = [self.tries * FX.one // k] * k  # for guesses the mean over all sets of guesses
         return self.actions(k) or [mean if self.guess else self.tangent([1] * k)]
     def told(self, posterior: int, prior: Sequence[Interval]) -> float:
-        """Return a number below the gain, from one below sum_y s_y G(rho_y) and a law."""
+        """Return a number below the gain, from one below sum_y s_y G(rho_y) and a distribution."""
         if self.form == "posterior":
             return posterior
         before = self.above(prior)
@@ -608,7 +608,7 @@ class Gain:
         prove(before > 0, "a factor of what is not proved to be positive")
         return max((posterior << FX.bits) // before, FX.one)
     def below(self, joint: list[list[Interval]]) -> float:
-        """Return a number below the gain under a joint law s_ay; G(s_y) >= <r, s_y>."""
+        """Return a number below the gain under a joint distribution s_ay; G(s_y) >= <r, s_y>."""
         columns = [(self.tangent([lo for lo, _ in s]), s) for s in zips(*joint)]
         terms = (times((r, r), x) for tangent, s in columns for r, x in zips(tangent, s))
         return self.told(plus(terms)[0], [plus(own) for own in joint])
@@ -625,14 +625,14 @@ def lemma_bound(lumped: Lumped, c: Sequence[int], log_counts: Sequence[Interval]
 def choices_bound(lumped: Lumped, stored: Any) -> float:
     """Return the largest max_a D(R_{a,g(a)} || sum_a pi_a R_{a,g(a)}) over the choices g.
     Without a floor the leakage is the largest capacity of a choice of one group for each value.
-    Rounding t down makes it smaller than a law, which can only raise the divergence."""
+    Rounding t down makes it smaller than a distribution, which can only raise the divergence."""
     laws = table(stored, "choices", lumped.size)
     need(len(laws) == math.prod(map(len, lumped.of)), "choices are not as many as there are")
     READ.work(len(laws) * lumped.size * lumped.outputs, "choices")
     rows = [fixed_law(row) for row in lumped.rows]
     gains, worst = [-entropy(row)[0] for row in rows], 0
     for groups, weights in zips(itertools.product(*lumped.of), laws):
-        pi = law(weights, "a law of choices")
+        pi = law(weights, "a distribution of choices")
         if len({lumped.kinds[g] for g in groups}) == 1:
             continue  # t is the only row
         chosen = [rows[g] for g in groups], [gains[g] for g in groups]
@@ -654,7 +654,7 @@ def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     multipliers, output = fields(stored, "multipliers output")
     lam, q = map(nonnegative, numbers(multipliers, "multipliers", 2))
     prove(q <= 1, "q is not from 0 to 1")
-    t = law(output, "an output law", lumped.outputs)
+    t = law(output, "an output distribution", lumped.outputs)
     log_t = t.logs()
     known = {row: scaled(divergence(row, t, log_t)[1], q) for row in set(lumped.rows)}
     c = [known[row] for row in lumped.rows]
@@ -664,7 +664,7 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
     """Return the rows with the outputs of each part added up, and a bound on what that hides.
     I(A;Y) <= I(A;Y') + I(A,G;Y|Y'), and the last term is at most the largest log(beta / alpha),
     where the shares of an output in its part lie between alpha and beta over all rows in which the
-    part occurs; or, with a law t on the outputs, at most <w, e>, e = D(R || t) - D(R' || t')."""
+    part occurs; or, with t on the outputs, at most <w, e> for e = D(R || t) - D(R' || t')."""
     parts = [whole(p, "a part of the outputs") for p in a_list(stored, "outputs")]
     chosen = sorted(itertools.chain(*parts))
     prove(chosen == list(range(lumped.outputs)) and all(parts), "outputs: no partition")
@@ -675,7 +675,7 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
     price, extra = 0, dict.fromkeys(lumped.rows, 0)
     coarse = {row: row.merged(parts) for row in extra}
     if output is not None:
-        t = law(output, "an output law", lumped.outputs)
+        t = law(output, "an output distribution", lumped.outputs)
         together = t.merged(parts)
         log_t, log_together = t.logs(), together.logs()
         for row in extra:
@@ -691,7 +691,7 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
     known, same = {row: fixed_law(coarse[row]) for row in extra}, len(parts) == lumped.outputs
     same = same and chosen == list(itertools.chain(*parts))
     return Merged([known[r] for r in lumped.rows], [extra[r] for r in lumped.rows], price, same)
-def support(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # of all laws in a row of them
+def support(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # over all distributions in it
     return (dot(filled(row, slopes), slopes) >> FX.bits) + 1
 class Cell:
     """A simplex: its vertices (whole numbers over one), and a gain G at each, rounded up.
@@ -861,7 +861,7 @@ class Mixture:
         if not rows:
             places = range(self.number, self.width, k)
             points = [[nonnegative(x) for x in exact[i : i + k]] for i in places]
-            need(all(map(any, points)), "a point that is no law")
+            need(all(map(any, points)), "a point that is no distribution")
             rows = list(map(self.gain.tangent, points))
         return [-scaled(-r, self.t) for r in mixed(exact[: self.number], rows)]
     def bound(self, most: float) -> float:
@@ -894,7 +894,7 @@ def sharing_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     parts, multiplier, output, values = fields(stored, "outputs multiplier output values")
     merged, lam = merge(lumped, parts), rational(multiplier, "a multiplier")
     prove(lam > 0, "the multiplier of sharing is not positive")
-    t = law(output, "an output law", len(merged.rows[0]), positive=True)
+    t = law(output, "an output distribution", len(merged.rows[0]), positive=True)
     log_t, phi = [log_ratio(w, t.total) for w in t.weights], []
     for mine, one in zips(lumped.of, a_list(values, "values", lumped.size)):
         part = slice(mine.start, mine.stop)
@@ -907,7 +907,7 @@ def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval]
     D(v R || t) = D(v R || r0) + sum_y (v R)_y log(r0_y / t_y), and D(v R || r0) <= eta D(v || v0)
     (Ordentlich and Polyanskiy 2021: the contraction coefficient of a channel is that of two rows
     P, Q, at most 1 - (sum sqrt(P Q))^2). The rest is linear in v except for (l - eta) H(v)."""
-    v0 = law(fields(stored, "law")[0], "a law of sharing", len(rows), positive=True)
+    v0 = law(fields(stored, "law")[0], "a distribution of sharing", len(rows), positive=True)
     r0 = []
     for column in zips(*rows):
         lo, hi = (dot(v0.weights, (r[end] for r in column)) for end in (0, 1))
@@ -952,15 +952,15 @@ def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
         bounds.append(log_sum_exp(terms, lam) + off)
     return max(bounds)
 
-# -------- Sets of channels: each row is any law in a box, independently of the others.
+# -------- Sets of channels: each row is any distribution in a box, independently of the others.
 def box(low: Any, high: Any) -> tuple[Interval, ...]:
     lower, upper = numbers(low, "a lower bound"), numbers(high, "an upper bound", len(low))
     need(all(0 <= x <= y <= 1 for x, y in zips(lower, upper)), "a box that is none")
     some = sum(lower) <= 1 <= sum(upper)  # the first sum allows for a rounding
-    need(some, "this checker does not know boxes without a law", UnknownError)
+    need(some, "this checker does not know boxes without a distribution", UnknownError)
     return tuple((fixed(x)[0], fixed(y)[1]) for x, y in zips(lower, upper))
 def filled(row: Sequence[Interval], slopes: Sequence[Any]) -> list[int]:
-    """Return the law of a box with the largest <q, slopes>, by filling up the lower bounds."""
+    """Return the q of a box with the largest <q, slopes>, by filling up the lower bounds."""
     q = [lo for lo, _ in row]
     left = FX.one - sum(q)
     for y in sorted(range(len(q)), key=slopes.__getitem__, reverse=True):
@@ -987,7 +987,7 @@ def below_of_set(gain: Gain, masses: list[list[Fraction]], rows: list[Any]) -> f
         q = [[x + 2 * (y - x) // (step + 3) for x, y in zips(*two)] for two in zips(q, worst)]
     return gain.told(int(best), [fixed(sum(own)) for own in masses])
 def divergence_above(row: Sequence[Interval], log_t: Sequence[Interval | None], cuts: int) -> int:
-    """Return a number above D(q || t) for all laws q of a box.
+    """Return a number above D(q || t) for all distributions q of a box.
     h(q) = q log(q / t) is convex and so below its chord. A sum of chords is largest where all q but
     one are at endpoints. There it is sharp except for that q, for which the box is cut."""
     offset, slopes = 0, []
@@ -1090,7 +1090,7 @@ class Audit:  # the leakage of one mechanism about groups of records, for one en
         return tuple(sorted(self.query.kinds[i] for i in group))
 
 # -------- The kinds. Each takes problem, witness and proof and returns what they prove.
-def a_matrix(stored: Any, what: str) -> list[Law]:  # a channel, its rows as laws
+def a_matrix(stored: Any, what: str) -> list[Law]:  # a channel, its rows as distributions
     rows = table(stored, what) if isinstance(stored, dict) else a_list(stored, what)
     need(rows and a_list(rows[0], what), f"{what} is empty")
     return [law(row, f"a row of {what}", len(rows[0])) for row in rows]
@@ -1102,7 +1102,7 @@ def capacity(problem: Any, witness: Any, proof: Any) -> Ends:
     boxes = [box(a_list(low, "a row"), high) for low, high in both]
     need(len({*map(len, boxes), *(len(row.weights) for row in rows)}) == 1, "rows do not fit")
     p = law(fields(witness, "input")[0], "the witness", len(boxes or rows))
-    t = law(fields(proof, "output")[0], "an output law", len((boxes or [rows[0].weights])[0]))
+    t = law(fields(proof, "output")[0], "the output", len((boxes or [rows[0].weights])[0]))
     log_t = t.logs()
     if boxes:
         masses = [[x * (i == j) for j in range(len(boxes))] for i, x in enumerate(p.fractions())]
@@ -1126,21 +1126,21 @@ def gain_of(problem: Any) -> Gain:
     given = isinstance(problem, dict) and ("gain" in problem or "form" in problem)
     return Gain(problem.get("gain"), problem.get("form")) if given else LEAKAGE
 class Independent:
-    """Independent records. I(X_i;Y) is convex in the law of each other record, and so is its
-    maximum over the laws of record i: it is largest where each of the others is at a vertex."""
+    """Independent records. I(X_i;Y) is convex in the distribution of each other record, so its
+    maximum over distributions of record i is, too: it is largest with the others at vertices."""
     def __init__(self, query: Query, channel: Channel) -> None:
         self.sum, self.sizes = Sum([query.as_sum()]), query.sizes
         self.vectors, self.step, self.channel = self.sum.vectors, self.sum.step, channel
         self.rows = [fixed_law(row) for row in channel.rows]
     def total(self, laws: Iterable[tuple[Any, Law, int]]) -> tuple[dict[Vector, int], int]:
-        """Return the law of the sum over records: their vectors, the law on them, how many."""
+        """Return the distribution of the sum over records: vectors, probabilities, number."""
         laws = list(laws)
         whole = math.prod(p.total**n for _, p, n in laws)
         self.sum.step = self.step + (whole.bit_length() >> 8)
         parts = [self.sum.power(v, n, p.weights) for v, p, n in laws]
         return functools.reduce(self.sum.convolve, parts, {self.sum.nothing: 1}), whole
     def given(self, i: int, ways: dict[Vector, int], whole: int) -> list[list[Interval]]:
-        """Return the row of each value of record i, for a law of the sum over the others."""
+        """Return the row of each value of record i, given the distribution of the others' sum."""
         vectors, n, rows = self.vectors[i], len(self.rows[0]), []
         READ.work(len(vectors) * (len(ways) * self.sum.step + len(self.rows) * n), "rows")
         for vector in vectors:
@@ -1152,7 +1152,7 @@ class Independent:
                          for y in range(n)])
         return rows
     def below(self, i: int, laws: Sequence[Law]) -> float:
-        """Return a number below I(X_i;Y) under a product of laws."""
+        """Return a number below I(X_i;Y) under a product of distributions."""
         others = Counter((self.vectors[j], p) for j, p in enumerate(laws) if j != i)
         rows = self.given(i, *self.total((v, p, n) for (v, p), n in others.items()))
         own = fixed_law(laws[i])
@@ -1163,17 +1163,17 @@ class Independent:
         ways, _ = self.total((v, Law((1,) * len(v), len(v)), n) for v, n in others)
         lines = sorted({tuple(self.sum.places(self.sum.add(sums, v))[0] for v in self.vectors[i])
                         for sums in ways})
-        laws, worst = table(stored, "laws of contexts", self.sizes[i]), 0.0
+        laws, worst = table(stored, "distributions of contexts", self.sizes[i]), 0.0
         READ.work(len(lines) * self.sizes[i] * len(self.rows[0]), "contexts")
         gains = [-entropy(row)[0] for row in self.rows]
         for line, weights in zips(lines, laws):
-            pi = law(weights, "a law of a context")
+            pi = law(weights, "a distribution of a context")
             if len({self.channel.rows[v] for v in line}) > 1:
                 chosen = [self.rows[v] for v in line], [gains[v] for v in line]
                 worst = max(worst, *divergences(*chosen, pi))
         return worst
     def hulls(self, stored: Any, least: Any, inside: bool) -> list[list[tuple[Law, ...]]]:
-        """Return the vertices of each record's law, and of the law of a record that is attacked.
+        """Return the vertices of each record's distribution, and of that of an attacked record.
         For a record floor they are those of a least probability, rounded to the safe side."""
         need(isinstance(stored, dict) and len(stored) == 1, "what is known of the laws is unclear")
         (kind, given), = stored.items()
@@ -1186,7 +1186,7 @@ class Independent:
             need(fit, "vertices of other records")
             return [each, each]
         share = rational(given if least is None else least, "a least probability")
-        need(all(0 <= share * k <= 1 for k in self.sizes), "no law has that least probability")
+        need(all(0 <= share * k <= 1 for k in self.sizes), "that least probability is impossible")
         if kind == "record_floor":
             need(set(self.sizes) == {2}, "a record floor is for records of two values")
             doubt, floor = entropy(map(fixed, (share, 1 - share))), rational(given, kind)
@@ -1235,7 +1235,7 @@ def product_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     floor, each = rational(about, "the entropy floor"), audited or alike()
     i, laws = fields(witness, "record laws")
     prove(integer(i, "a record") in each, "the witness is about a record that is not audited")
-    p = [law(x, "a law", k) for x, k in zips(a_list(laws, "laws", len(sizes)), sizes)]
+    p = [law(x, "a distribution", k) for x, k in zips(a_list(laws, "laws", len(sizes)), sizes)]
     doubt = plus(entropy(fixed_law(x)) for x in p)[0]
     need(doubt >= floor * FX.one, "the witness has less entropy than the floor", NarrowError)
     contexts, audit = fields(proof, "contexts audit")
@@ -1270,7 +1270,7 @@ def product_of_known_laws(setting: Independent, audited: Any, laws: Any, witness
 def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every version
     return [Fraction(float(x)) for x in numbers(values, "weights or multipliers", length)]
 class Symbols:
-    """An input law and a channel, for pointwise maximal leakage, in whole numbers.
+    """An input distribution and a channel, for pointwise maximal leakage, in whole numbers.
     `outputs[y]` and `rows[x][y]` stand for P(y) and P(y|x), both times `total`. Inputs of
     probability 0 do not count, nor do outputs that never occur."""
     def __init__(self, prior: Any, matrix: Any) -> None:
@@ -1391,12 +1391,12 @@ class Design:
         """Return the mass of each dataset by value; or, with true, of each dataset."""
         on, weights = fields(stored, "on weights")
         if on == "values":
-            masses = law(weights, "a law", len(sizes)).fractions()
+            masses = law(weights, "a distribution", len(sizes)).fractions()
             return [w / max(size, 1) for w, size in zips(masses, sizes)], False
         if on == "datasets":
             need(self.query.space <= LARGEST_SPACE, "too many datasets")
-            return law(weights, "a law", self.query.space).fractions(), True
-        need(on == "uniform" and weights == [], "a law of something unknown")
+            return law(weights, "a distribution", self.query.space).fractions(), True
+        need(on == "uniform" and weights == [], "a distribution of something unknown")
         return [Fraction(1, self.query.space)] * len(sizes), False
     def _see_orbits(self, generators: list[Any], laws: list[list[Fraction]]) -> None:
         """Refuse unless the datasets of a row are in one orbit of the symmetries [order, maps].
@@ -1444,7 +1444,7 @@ class Design:
             return audit.upper(proof)
         # I(X;Y) <= sum w D(R || t), and the lemma with one value: l log sum m exp(D / l) - l b.
         output, multiplier = fields(stored, "output multiplier")
-        t, lam = law(output, "an output law", len(self.outputs)), nonnegative(multiplier)
+        t, lam = law(output, "an output distribution", len(self.outputs)), nonnegative(multiplier)
         log_t, both = t.logs(), list(zips(channel.rows, self.counts))
         most = bounded(lambda: log_sum_exp(
             [divergence(r, t, log_t)[1] + scaled(log_ratio(m, 1)[1], lam) for r, m in both], lam))
@@ -1617,7 +1617,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
         self.points: list[list[Fraction]] = []
         self.polytopes: list[tuple[Any, ...]] = []
         for points, polytopes in (fields(s, "points polytopes") for s in a_list(stored, "sources")):
-            self.points += [law(p, "a law").fractions() for p in a_list(points, "points")]
+            self.points += [law(p, "a distribution").fractions() for p in a_list(points, "points")]
             for polytope in a_list(polytopes, "polytopes"):
                 low, high, matrix, bound = fields(polytope, "lower upper matrix bound")
                 low, bound = numbers(low, "lower"), numbers(bound, "a bound")
@@ -1633,7 +1633,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
         width = len(a_list(costs[0], "a distortion"))
         self.costs = [[nonnegative(d) for d in numbers(row, "a cost", width)] for row in costs]
     def member(self, i: int, stored: Any) -> list[Fraction]:
-        """Return a law; refuse unless it is in a polytope, exactly."""
+        """Return a distribution; refuse unless it is in a polytope, exactly."""
         low, high, rows, bound = self.polytopes[i]
         p = numbers(stored, "a member", self.size)
         inside = all(max(u, 0) <= v <= w for u, v, w in zips(low, p, high)) and sum(p) == 1
@@ -1643,7 +1643,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
     def worst(self, channel: list[Law], supports: Any) -> Fraction:
         """Return an upper bound on the distortion over all sources.
         On a polytope, for y >= 0 and any m, max c p <= b y + m + sum max(l r, u r), where r = c -
-        A'y - m. A member (or, for a box, its bounds) shows that there is a law in it."""
+        A'y - m. A member (or, for a box, its bounds) shows that there is a distribution in it."""
         cost = [dot(row.fractions(), d) for row, d in zips(channel, self.costs)]
         ends = [dot(point, cost) for point in self.points]
         for i, support in enumerate(a_list(supports, "supports", len(self.polytopes))):
@@ -1653,13 +1653,13 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
             least = [max(u, 0) for u in low]
             box = not bound and sum(least) <= 1 <= sum(high)
             box = box and all(u <= v for u, v in zips(least, high))
-            prove(box if member is None else self.member(i, member), "a polytope may have no law")
+            prove(box if member is None else self.member(i, member), "a polytope may be empty")
             m = rational(level, "a level")
             r = [c - m - sum(v * row[x] for v, row in zips(y, rows)) for x, c in enumerate(cost)]
             most = sum(max(u * t, v * t) for u, v, t in zips(low, high, r))
             ends.append(dot(bound, y) + m + most)
         return max(ends)
-    def mixture(self, stored: Any) -> list[Fraction]:  # a law of the hull
+    def mixture(self, stored: Any) -> list[Fraction]:  # a distribution of the hull
         weights, members = fields(stored, "weights members")
         w, laws = numbers(weights, "weights", len(self.points)), list(self.points)
         for i, one in enumerate(a_list(members, "members", len(self.polytopes))):

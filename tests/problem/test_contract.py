@@ -35,7 +35,9 @@ PROBLEMS: dict[str, Callable[[], Any]] = {
     "product leakage": lambda: ProductLeakage(Mechanism(parity(3), binary_symmetric(0.1)), 0.6),
     "independent records": lambda: ProductLeakage(ROUNDED, least_probability=0.2),
     "independent records of an entropy": lambda: ProductLeakage(ROUNDED, record_floor=0.4),
-    "independent records of laws": lambda: ProductLeakage(ROUNDED, laws=[[0.3, 0.7], [0.8, 0.2]]),
+    "independent records of known distributions": lambda: ProductLeakage(
+        ROUNDED, laws=[[0.3, 0.7], [0.8, 0.2]]
+    ),
     "least leakage": lambda: MinLeakage(parity(2), **DESIGN),
     "least distortion": lambda: MinDistortion(parity(2), **DESIGN),
     "design for a prior": lambda: DesignForPrior(LAW, 1 - np.eye(3), 0.2),

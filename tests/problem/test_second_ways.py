@@ -135,7 +135,7 @@ WAYS: dict[tuple[str, str], tuple[Way, float]] = {
     ("product leakage", "brute force"): (every_product, 5e-3),
     ("independent records", "brute force"): (every_bounded_product, 1e-5),
     ("independent records of an entropy", "brute force"): (every_bounded_product, 1e-5),
-    ("independent records of laws", "brute force"): (every_bounded_product, 1e-5),
+    ("independent records of known distributions", "brute force"): (every_bounded_product, 1e-5),
     ("design for a prior", "CVXPY"): (convex, 1e-5),
     ("design for a prior", "iteration"): (rate_distortion, 1e-5),
     ("least epsilon", "CVXPY"): (lambda p: level(p, lambda v: v > p.budget + 1e-9), 1e-6),

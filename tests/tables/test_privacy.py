@@ -1,4 +1,4 @@
-"""What a whole table tells of one person's cell, against the laws of everything published."""
+"""What a whole table tells of one person's cell, against the distribution of what is published."""
 
 import functools
 import itertools

@@ -153,7 +153,7 @@ class LawBlocks(BoxTree):
     def image(self, other: ValueTree[Any]) -> LawBlocks | None:
         """Return the tree of another value as one of this, if a symmetry matches their contexts.
 
-        Only the blocks, the cuts and the laws are taken over; the bounds are computed anew.
+        Only the blocks, the cuts and the distributions are taken over; bounds are computed anew.
         """
         if not isinstance(other, LawBlocks):
             return None
@@ -191,7 +191,7 @@ class LawBlocks(BoxTree):
             ends = np.stack(regions[start : start + self.batch])
             bounds, _ = self._values(ends, np.stack([leaf.law for leaf in part]))
             renewed += [
-                # No law is in a box that is empty.
+                # No distribution is in a box that is empty.
                 leaf if leaf.bound == -np.inf else BoxLeaf(float(bound), leaf.law)
                 for leaf, bound in zip(part, bounds, strict=True)
             ]

@@ -67,7 +67,7 @@ def tables() -> Computed:
                 pair(f"Table {title}, {name}: class", len(kind), float(printed), tolerance=0.0)
             )
         for k, law in enumerate(laws):
-            pairs.append(pair(f"Table {title}: sum of law {k + 1}", sum(law), 1.0))
+            pairs.append(pair(f"Table {title}: sum of distribution {k + 1}", sum(law), 1.0))
     return pairs, {"classes": kinds, "Table I": TABLE_I, "Table II": TABLE_II}
 
 

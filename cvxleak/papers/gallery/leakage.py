@@ -253,7 +253,7 @@ def draw_design(data: Data) -> Figure:
 ITEMS = [
     Item(
         "leakage-figure-1",
-        "the saddle: information against the law of a record and of the others given it",
+        "the saddle: information against the distributions of a record and of the others given it",
         figure_1,
         draw_figure_1,
     ),

@@ -159,8 +159,8 @@ def _not_necessary() -> list[Pair]:
     laws = [[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.4, 0.35, 0.25]]
     sets, bounds = fold(laws), folding_bounds(laws, 0.4)
     return [
-        pair("laws in the intersection", len(sets.intersection), 1.0),
-        pair("laws in the union", len(sets.union), 2.0),
+        pair("distributions in the intersection", len(sets.intersection), 1.0),
+        pair("distributions in the union", len(sets.union), 2.0),
         pair("lower bound, D = 0.4", bounds.lower or 0.0, "1.0986"),
         pair("upper bound, D = 0.4", bounds.upper, "1.0986"),
         pair("exact", min_local_dp(laws, 0.4), bounds.upper, None, 1e-7),
