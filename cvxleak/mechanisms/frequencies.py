@@ -137,7 +137,7 @@ class FrequencyEstimate(Value):
         sure = f"{100 * self.confidence:g} % confidence"
         if not self.fits:
             return f"{text}; none fit the counts with {sure}"
-        return f"{text}; all intervals hold together with {sure}"
+        return f"{text}; simultaneous {sure} intervals"
 
     def to_frame(self) -> Any:
         """Return a row for each input, by its label, as a pandas DataFrame (needs pandas)."""
@@ -263,7 +263,7 @@ def estimate_frequencies(
     >>> estimate.projected.probabilities.round(3)
     array([0.56, 0.44, 0.  ])
     >>> print(estimate_frequencies(channel, {0: 400, 1: 370, 2: 230}, confidence=0.95))
-    1000 respondents, 3 frequencies; all intervals hold together with 95 % confidence
+    1000 respondents, 3 frequencies; simultaneous 95 % confidence intervals
        frequency  standard error   lower   upper
     0     0.6000          0.0620  0.4515  0.6658
     1     0.4800          0.0611  0.3342  0.5485

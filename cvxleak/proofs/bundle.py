@@ -40,7 +40,7 @@ def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLi
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_certificates([capacity(c).certificate for c in channels], f"{folder}/both.json")
     ...     verify(f"{folder}/both.json").reason
-    'all 2 certificates hold'
+    'all 2 certificates pass'
     """
     given = in_order(certificates, "certificates")
     if not given:

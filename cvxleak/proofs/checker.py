@@ -188,9 +188,9 @@ class Verification:
         """Return the answer for several certificates together: passed if each of them is."""
         failed = sum(not part.passed for part in parts)
         reason = (
-            f"{failed} of {len(parts)} certificates do not hold"
+            f"{failed} of {len(parts)} certificates do not pass"
             if failed
-            else f"all {len(parts)} certificates hold"
+            else f"all {len(parts)} certificates pass"
         )
         return cls(not failed, reason, parts=tuple(parts))
 

@@ -118,8 +118,10 @@ class CountEstimate(Value):
 
     @property
     def _heading(self) -> str:
-        what = "all intervals hold together" if self.fits else "no counts fit what was published"
-        return f"{len(self.labels)} numbers; {what} with {100 * self.confidence:g} % confidence"
+        text, sure = f"{len(self.labels)} numbers", f"{100 * self.confidence:g} % confidence"
+        if not self.fits:
+            return f"{text}; no counts fit what was published with {sure}"
+        return f"{text}; simultaneous {sure} intervals"
 
     def __repr__(self) -> str:
         return f"CountEstimate({self._heading})"
@@ -203,13 +205,13 @@ def estimate_counts(
     --------
     >>> from cvxleak.tables import RandomRounding, estimate_counts
     >>> print(estimate_counts({"f": 6, "m": 9, "all": 18}, RandomRounding(base=3)))
-    3 numbers; all intervals hold together with 95 % confidence
+    3 numbers; simultaneous 95 % confidence intervals
     f    6: 4 to 8
     m    9: 7 to 11
     all  18: 16 to 20
     >>> margin = {"all": ["f", "m"]}
     >>> print(estimate_counts({"f": 6, "m": 9, "all": 18}, RandomRounding(base=3), sums=margin))
-    3 numbers; all intervals hold together with 95 % confidence
+    3 numbers; simultaneous 95 % confidence intervals
     f    6: 5 to 8
     m    9: 8 to 11
     all  18: 16 to 19

@@ -343,7 +343,7 @@ def test_files_are_written(run: Run, write: Write, tmp_path: Path):
         "PASS  4 of 8: record-leakage, the worst of 6 records, "
         "adversaries with at least 3.9 nats of uncertainty: "
     )
-    assert lines[-1] == "PASS  all 8 certificates hold"
+    assert lines[-1] == "PASS  all 8 certificates pass"
     answer = verify(proof)
     assert answer.passed
     assert [f"{part.certificate.kind}" for part in answer.parts] == [
@@ -395,7 +395,7 @@ def test_tampered_certificates_fail(run: Run, write: Write, tmp_path: Path):
         *others, last = result.stdout.splitlines()
         assert others.pop(3).startswith("FAIL  4 of 8: ")
         assert all(line.startswith("PASS") for line in others)
-        assert last == "FAIL  1 of 8 certificates do not hold"
+        assert last == "FAIL  1 of 8 certificates do not pass"
     for content in ([], {}, "x", None, {**whole, "certificates": []}, {**whole, "version": 2}):
         result = answer(content)
         assert result.exit_code == 1
@@ -443,7 +443,7 @@ def test_verify_needs_no_cvxpy_and_no_solver(run: Run, write: Write, tmp_path: P
     process = cvxleak("verify", proof, blocked=blocked)
     out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (0, b"")
-    assert out.splitlines()[-1] == b"PASS  all 8 certificates hold"
+    assert out.splitlines()[-1] == b"PASS  all 8 certificates pass"
 
 
 def test_capacity(run: Run, tmp_path: Path):

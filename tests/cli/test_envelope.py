@@ -110,7 +110,7 @@ def test_certificate(run: Run, write: Write, tmp_path: Path):
     assert lines[0].startswith(
         "PASS  1 of 3: pml-envelope, the PML envelope at 0.4 of a channel with 2 inputs and 2"
     )
-    assert lines[-1] == "PASS  all 3 certificates hold"
+    assert lines[-1] == "PASS  all 3 certificates pass"
     content = json.loads(proof.read_text())
     content["certificates"][0]["claim"]["upper"] *= 0.99
     proof.write_text(json.dumps(content))

@@ -51,7 +51,7 @@ def test_several_certificates_in_one_file(certificates, file):
     save_certificates(certificates, file)
     assert json.loads(file.read_text())["format"] == "cvxleak-certificates"
     answer = verify(file)
-    assert (answer.passed, answer.reason) == (True, "all 4 certificates hold")
+    assert (answer.passed, answer.reason) == (True, "all 4 certificates pass")
     assert [part.certificate for part in answer.parts] == certificates
     for part, certificate in zip(answer.parts, certificates, strict=True):
         assert part.passed
@@ -87,7 +87,7 @@ def test_a_bundle_passes_only_if_all_pass(certificates, file):
         changed[place] = rehashed(certificate, upper=certificate.upper - 1e-2)
         save_certificates(changed, file)
         answer = verify(file)
-        assert (answer.passed, answer.reason) == (False, "1 of 4 certificates do not hold")
+        assert (answer.passed, answer.reason) == (False, "1 of 4 certificates do not pass")
         assert [part.passed for part in answer.parts] == [i != place for i in range(4)]
         assert "upper bound" in answer.parts[place].reason
 

@@ -47,9 +47,9 @@ def test_a_list_passes_if_each_member_does(file):
     honest, false = certified(), certified(lower=1.0)
     for given, passed, reason in (
         ([honest], True, "both bounds are proved"),
-        ([honest, honest], True, "all 2 certificates hold"),
-        ([honest, false], False, "1 of 2 certificates do not hold"),
-        ([false, false], False, "2 of 2 certificates do not hold"),
+        ([honest, honest], True, "all 2 certificates pass"),
+        ([honest, false], False, "1 of 2 certificates do not pass"),
+        ([false, false], False, "2 of 2 certificates do not pass"),
     ):
         save_certificates(given, file)
         answer = verify(file)
