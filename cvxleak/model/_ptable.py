@@ -243,9 +243,9 @@ def _printed(count: int, group: dict[int, _Row], digit: Fraction) -> Steps:
         rounded = abs(total - 1) <= len(law) * digit / 2
         [*group.values()][-1].refuse(
             f"the probabilities of i = {count} sum to {_decimal(total)} as printed, not to 1"
-            + (", which is what rounding to the digits printed can do" if rounded else "")
-            + "; rows are not rescaled: print all digits, or fractions, or the column p_int_ub of "
-            "the intervals of cell keys, which the office draws from"
+            + (", perhaps by rounding to the digits printed" if rounded else "")
+            + "; rows are not rescaled: give all digits, or fractions, or the column p_int_ub, the "
+            "upper endpoints of the intervals of cell keys"
         )
     return tuple(zip(accumulate(law.values()), law, strict=True))
 

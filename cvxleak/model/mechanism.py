@@ -102,15 +102,16 @@ class Mechanism(Stored):
         """
         if isinstance(self.noise, RealOutput):
             raise ValidationError(
-                f"mechanism: its output is {self.noise.described}; record_leakage, group_leakage, "
-                "leakage_curve and balance are about that output, and "
-                f"Mechanism(query, {self.noise.coarser}) about the cell it is in"
+                f"mechanism: its output is {self.noise.described}, and this needs a matrix of "
+                "probabilities; record_leakage, group_leakage, leakage_curve and balance take that "
+                f"output, and Mechanism(query, {self.noise.coarser}) has the cell of the output as "
+                "its output"
             )
         if isinstance(self.noise, ChannelSet):
             raise ValidationError(
                 "mechanism: its channel is only known to lie in a set; record_leakage, "
-                "group_leakage, leakage_curve and capacity hold for all of the set, and "
-                "Mechanism(query, noise.center) is about one member"
+                "group_leakage, leakage_curve and capacity cover every channel of the set, and "
+                "Mechanism(query, noise.center) is the mechanism of one of them"
             )
         return self.noise
 

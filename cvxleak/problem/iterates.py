@@ -217,10 +217,10 @@ class IterateReport(Value):
             return "it was still moving"
         if self.convex:
             return (
-                "it stands still, and this problem is convex, without local optima, so a step of "
-                "the method is wrong or far too small, or its start excludes what is missing"
+                "it no longer moves, and this problem is convex and has no local optima, so a step "
+                "of the method is wrong or far too small, or its start excludes the optimum"
             )
-        return "it stands still, at a local optimum or a point where its steps vanish"
+        return "it no longer moves, at a local optimum or a point where its steps vanish"
 
     def __repr__(self) -> str:
         return (

@@ -54,7 +54,7 @@ def test_a_bug_is_found_by_the_place_where_the_method_stands_still():
     points = [p for p, _ in updates(2000, clip=0.2)]  # a floor that is no part of the problem
     report = verify_iterates(Capacity(Q), points)
     assert not report.optimal
-    assert "stands still" in report.verdict
+    assert "no longer moves" in report.verdict
     assert "convex" in report.verdict
     least, most = report.last.shortfall
     assert 0 < least <= most
