@@ -1,4 +1,4 @@
-"""Information leakage and privacy mechanisms on CVXPY; what is searched for comes with a proof.
+"""Information leakage and privacy mechanisms on CVXPY: lower and upper bounds, both proved.
 
 Here is what most programs need; everything else is in the package of its subject. The names load
 when they are first used (PEP 562), so importing `cvxleak`, or checking a certificate, costs nothing

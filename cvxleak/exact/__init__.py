@@ -1,1 +1,1 @@
-"""Exact and outward-rounded arithmetic, and the strict reading of what files hold."""
+"""Exact and outward-rounded arithmetic, and the strict reading of files."""

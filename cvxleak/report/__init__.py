@@ -1,4 +1,4 @@
-"""Reports: what a command found, number by number, in one unit, with what it means."""
+"""Reports: the results of a command, each with its unit and its meaning."""
 
 from cvxleak.report.audit import audit_report, capacity_report
 from cvxleak.report.design import design_report

@@ -59,7 +59,7 @@ def audit_report(
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
 ) -> Report:
-    """Return what one output of a mechanism tells, by every measure that applies.
+    """Return the report of an audit: every measure that applies to one output of a mechanism.
 
     Parameters
     ----------

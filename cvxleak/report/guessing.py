@@ -56,7 +56,7 @@ class GuessRise:
 
 
 def guess_rise(leakage: float, k: int) -> GuessRise:
-    """Bound how much the chance of guessing a record can rise, when at most `leakage` leaks.
+    """Bound how much the chance of guessing a record can rise, if the leakage is at most `leakage`.
 
     For every prior on a record of k values and every channel with I(A;Y) <= L, the chance of a
     right guess before, v >= 1/k, and after, u, satisfy u - v <= r, where r is the largest number

@@ -47,7 +47,7 @@ STATUSES = {
 
 
 def check_page() -> None:
-    """See, before the work, that a page can be made.
+    """Check, before any computation, that an HTML page can be written.
 
     Raises
     ------

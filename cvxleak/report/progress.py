@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 
 
 class Progress:
-    """Is told about the work on a report; this class does nothing with it.
+    """Receives the progress of the work on a report; this base class ignores it.
 
     Attributes
     ----------

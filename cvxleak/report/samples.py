@@ -39,7 +39,7 @@ def samples_report(
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
 ) -> Report:
-    """Return what draws of a mechanism say of it, all of it with one confidence.
+    """Return the report of an audit from draws: all its statements hold at one confidence level.
 
     Parameters
     ----------

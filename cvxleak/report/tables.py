@@ -59,7 +59,7 @@ def table_report(
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
 ) -> Report:
-    """Return what a table of counts tells about the cell that one person is in.
+    """Return the report on what a table of counts reveals about one person's cell.
 
     Parameters
     ----------

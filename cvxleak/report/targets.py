@@ -15,7 +15,7 @@ __all__ = ["Target", "check_floors", "check_targets"]
 
 @dataclass(frozen=True)
 class Target:
-    """Whose leakage is asked for: one record, the worst one, or the worst group of a size.
+    """Whose leakage to compute: that of one record, the worst one, or the worst group of a size.
 
     Attributes
     ----------
