@@ -64,6 +64,18 @@ def no_default_time_limit() -> Iterator[None]:
         function.__kwdefaults__["time_limit"] = limit
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line() -> Iterator[None]:
+    """Build the command line once: Typer's runner would for each of a thousand calls."""
+    import typer.testing
+
+    with pytest.MonkeyPatch.context() as patch:
+        # A private name: where a release of Typer has none, the tests only take longer.
+        made = functools.cache(typer.main.get_command)
+        patch.setattr(typer.testing, "_get_command", made, raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_figures_left() -> Iterator[None]:
     """Close what pyplot holds open, so that no test draws into the figure of another one."""

@@ -17,9 +17,10 @@ def binary_entropy(p: float) -> float:
     return float(entr(p) + entr(1 - p))
 
 
-def information(joint: np.ndarray) -> float:
-    """I of a joint law, from its cells and its margins."""
-    return float(entr(joint.sum(axis=0)).sum() + entr(joint.sum(axis=1)).sum() - entr(joint).sum())
+def information(joint: np.ndarray) -> np.ndarray:
+    """I of a joint law, from its cells and its margins; of several, along the last two axes."""
+    rows, columns = (entr(joint.sum(axis=axis)).sum(axis=-1) for axis in (-1, -2))
+    return rows + columns - entr(joint).sum(axis=(-2, -1))
 
 
 def symmetric(m: int, flip: float) -> np.ndarray:

@@ -61,14 +61,13 @@ def every_product(problem: Any) -> float:
     grid = np.linspace(0, 1, 41)
     laws = np.array([1 - grid, grid]).T
     doubts = entr(laws).sum(axis=1)
+    places = np.array(list(itertools.product(range(41), repeat=3)))
+    places = places[doubts[places].sum(axis=1) >= problem.entropy_floor]
     best = 0.0
-    for places in itertools.product(range(41), repeat=3):
-        if doubts[list(places)].sum() < problem.entropy_floor:
-            continue
-        for record, law in enumerate(laws[list(places)]):
-            others = np.delete(laws[list(places)], record, axis=0)
-            rows = np.einsum("abcy,b,c->ay", np.moveaxis(matrix, record, 0), *others)
-            best = max(best, information(law[:, None] * rows))
+    for record in range(3):
+        own, *others = laws[places[:, [record, *range(record), *range(record + 1, 3)]].T]
+        rows = np.einsum("abcy,nb,nc->nay", np.moveaxis(matrix, record, 0), *others, optimize=True)
+        best = max(best, information(own[:, :, None] * rows).max())
     return best
 
 
@@ -87,7 +86,7 @@ def every_bounded_product(problem: Any) -> float:
     )
     pairs = itertools.product(others, repeat=2)
     channels = [np.einsum("abcy,b,c->ay", matrix, *pair) for pair in pairs]
-    return max(information(law[:, None] * rows) for rows in channels for law in laws)
+    return max(information(laws[:, :, None] * rows).max() for rows in channels)
 
 
 def renyi(problem: Any) -> float:

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -49,17 +50,16 @@ def with_keys(folder: Path, size: int, rows: int = 3) -> PerturbationTable:
 def by_all_keys(release: TableRelease, counts, size: int) -> dict[tuple[int, ...], Fraction]:
     """The law of everything published, by going through the keys of the cells with people."""
     cells = [cell for cell, count in enumerate(counts) if count]
-    law: dict[tuple[int, ...], Fraction] = {}
-    for chosen in itertools.product(range(size), repeat=len(cells)):
-        key_of = dict(zip(cells, chosen, strict=True))
-        published = []
-        for (_, noise), places in zip(release.noise, release.sums, strict=True):
-            key = sum(key_of.get(place, 0) for place in places) % size
-            steps = noise.steps(sum(counts[place] for place in places))
-            published.append(next(y for end, y in steps if end * size > key))
-        outcome = tuple(published)
-        law[outcome] = law.get(outcome, Fraction(0)) + Fraction(1, size ** len(cells))
-    return law
+    choices = [*itertools.product(range(size), repeat=len(cells))]
+    key_of = dict(zip(cells, np.array(choices).T, strict=True))
+    published = []
+    for (_, noise), places in zip(release.noise, release.sums, strict=True):
+        chosen = sum((key_of[place] for place in places if place in key_of), np.zeros(len(choices)))
+        steps = noise.steps(sum(counts[place] for place in places))
+        values = [next(y for end, y in steps if end * size > key) for key in range(size)]
+        published.append([values[key] for key in (chosen % size).astype(int)])
+    times = Counter(zip(*published, strict=True))
+    return {outcome: Fraction(n, len(choices)) for outcome, n in times.items()}
 
 
 def moved(table: Table, source: int, target: int) -> list[int]:
