@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ CENTERING = 0.2
 MAX_ITERATIONS = 100
 DENSE = 300
 """Up to this many unknowns a dense factorization is quicker than a sparse one."""
+FULL = 200_000
+"""Up to this many coefficients, zeros included, full arrays take less time than sparse ones."""
 NEGLIGIBLE = 1e-300
 """A price below this leaves a direction as it is; its inverse might be no float."""
 
@@ -165,12 +168,19 @@ class _Newton:
         spread = np.array([c.pairs.size > c.classes.size for c in terms.coalitions], dtype=bool)
         self.exact = np.flatnonzero((rooms == 0) & spread)
         self.scale = float(np.ptp(cost, axis=1).max() or np.abs(cost).max() or 1.0)
-        self._systems = [_Indicators(coalition, outputs) for coalition in terms.coalitions]
-        self._equalities = [self._systems[c].independence for c in self.exact]
+        systems = [_Indicators(coalition, outputs) for coalition in terms.coalitions]
+        equalities = [systems[c].independence for c in self.exact]
+        cells = np.arange(n * outputs)
+        row_sums = csr_array((np.ones(len(cells)), (cells, cells // outputs)))
+        parts = [part for one in systems for part in (one.pairs, one.classes)]
+        unknowns = len(rooms) + sum(part.shape[1] for part in (*parts, *equalities, row_sums))
+        self._full = unknowns <= DENSE and unknowns * len(cells) <= FULL
+        self._pairs = [self._stored(one.pairs) for one in systems]
+        self._classes = [self._stored(one.classes) for one in systems]
+        self._equalities = [self._stored(one) for one in equalities]
+        self._row_sums = self._stored(row_sums)
         self._sizes = [terms.coalitions[c].pairs.size * outputs for c in self.exact]
         self._nu = [np.zeros(size) for size in self._sizes]
-        cells = np.arange(n * outputs)
-        self._row_sums = csr_array((np.ones(len(cells)), (cells, cells // outputs)))
         self._k = np.full((n, outputs), 1 / outputs)
         self._room = rooms - terms.information(self._k)
         self._zeta = np.full((n, outputs), self.scale)
@@ -185,6 +195,10 @@ class _Newton:
     @property
     def gap(self) -> float:
         return self.value - self.lower
+
+    def _stored(self, columns: csr_array) -> Any:
+        """Return the columns as an array with its zeros, if that is quicker."""
+        return columns.toarray() if self._full else columns
 
     def _independent(self, kernel: Array) -> Array:
         """Take back what rounding has added to the knowledge of coalitions without room."""
@@ -262,20 +276,20 @@ class _Newton:
         n, outputs = joint.shape
         diagonal = self._zeta / joint
         columns, inverse = [], []
-        for coalition, system, slope in zip(
-            self.terms.coalitions, self._systems, slopes, strict=True
+        for coalition, pairs, classes, slope in zip(
+            self.terms.coalitions, self._pairs, self._classes, slopes, strict=True
         ):
             if slope < NEGLIGIBLE:
                 continue
             if coalition.separates_rows:
                 diagonal = diagonal + slope / joint
             else:
-                columns.append(system.pairs)
+                columns.append(pairs)
                 inverse.append(coalition.pairs.sums(joint).ravel() / slope)
-            columns.append(system.classes)
+            columns.append(classes)
             inverse.append(-coalition.classes.sums(joint).ravel() / slope)
         for c in self.budgets:
-            columns.append(csr_array(ratios[c].reshape(-1, 1)))
+            columns.append(ratios[c].reshape(-1, 1))
             inverse.append(np.array([self._room[c] / self._mu[c]]))
         sizes = self._sizes
         columns += self._equalities
@@ -283,15 +297,15 @@ class _Newton:
         columns.append(self._row_sums)
         inverse.append(np.zeros(n))
 
-        U = hstack(columns, format="csr")
+        U: Any = np.hstack(columns) if self._full else hstack(columns, format="csr")
         # Without the rows' multipliers, which would cost all digits near the end.
         target = target - (target / diagonal).sum(axis=1, keepdims=True) / (1 / diagonal).sum(
             axis=1, keepdims=True
         )
         spread = 1 / diagonal.ravel()
-        transposed = U.T.tocsr()
-        matrix = transposed @ (diags_array(spread) @ U)
-        right = transposed @ (spread * target.ravel())
+        weighted = U * spread[:, None] if self._full else diags_array(spread) @ U
+        matrix = U.T @ weighted
+        right = U.T @ (spread * target.ravel())
         tail = len(right) - n
         head = tail - sum(sizes)
         right[head - len(shortage) : head] -= shortage
@@ -299,23 +313,8 @@ class _Newton:
             # The equalities depend on each other (their sum over r̂ is one of the rows' sums).
             floor = 1e-11 * float(matrix.diagonal()[head:tail].max())
             inverse[-1 - len(sizes) : -1] = [np.full(size, floor) for size in sizes]
-            right[head:tail] += hstack(self._equalities).T @ joint.ravel()
-        matrix = matrix + diags_array(np.concatenate(inverse))
-        # Pivots are compared in size, so all unknowns get the same.
-        sizing = diags_array(1 / np.sqrt(np.abs(matrix.diagonal()) + 1e-300))
-        matrix = (sizing @ matrix @ sizing).tocsc()
-        right = sizing @ right
-        if matrix.shape[0] <= DENSE:
-            found = np.linalg.solve(matrix.toarray(), right)
-        else:
-            factors = splu(
-                matrix,
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.1,
-                options={"SymmetricMode": True},
-            )
-            found = factors.solve(right)
-        found = sizing @ found
+            right[head:tail] += np.concatenate([e.T @ joint.ravel() for e in self._equalities])
+        found = _solved(matrix, np.concatenate(inverse), right)
         direction = spread * (target.ravel() - U @ found)
         multiplied = np.split(found[head:tail], np.cumsum(sizes)[:-1]) if sizes else []
         return direction.reshape(n, outputs), found[head - len(self.budgets) : head], multiplied
@@ -363,6 +362,24 @@ class _Indicators:
         shape = coalition.classes.size * outputs, len(chances)
         spread = csr_array((chances, (rows, np.arange(len(chances)))), shape=shape)
         return csr_array(self.pairs - self.classes @ spread)
+
+
+def _solved(matrix: Any, added: Array, right: Array) -> Array:
+    """Return x with (matrix + diag(added)) x = right."""
+    # Pivots are compared in size, so all unknowns get the same.
+    size = 1 / np.sqrt(np.abs(matrix.diagonal() + added) + 1e-300)
+    if len(right) <= DENSE:
+        full = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        full = (full + np.diag(added)) * size[:, None] * size
+        return size * np.linalg.solve(full, size * right)
+    sizing = diags_array(size)
+    factors = splu(
+        (sizing @ (matrix + diags_array(added)) @ sizing).tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.1,
+        options={"SymmetricMode": True},
+    )
+    return size * factors.solve(size * right)
 
 
 def _columns(groups: Groups, outputs: int) -> csr_array:
