@@ -23,6 +23,7 @@ from cvxleak.core.validation import (
 from cvxleak.core.value import preview
 
 __all__ = [
+    "MOST_PEOPLE",
     "OUTSIDE",
     "TOTAL",
     "Cell",
@@ -44,6 +45,9 @@ OUTSIDE = "outside"
 
 CELL_LIMIT = 1 << 20
 """Most cells of a table."""
+
+MOST_PEOPLE = 1 << 40
+"""Most people of a table: more than there are, and few enough for sums of floats."""
 
 Cell = tuple[Hashable, ...]
 """One category of each variable, in their order; in a margin, `TOTAL` for some of them."""
@@ -141,12 +145,13 @@ def checked_counts(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64
     listed = [] if hasattr(given, "dtype") else np.asarray(given, dtype=object).ravel().tolist()
     if array.dtype.kind not in "iuf" or any(isinstance(one, bool) for one in listed):
         raise ValidationError(f"counts: expected whole numbers, found {short(given)}")
-    wrong = ~((array >= 0) & (array < 1 << 53) & (array == np.floor(array)))
+    wrong = ~((array >= 0) & (array <= MOST_PEOPLE) & (array == np.floor(array)))
     if wrong.any():
         value = array[tuple(np.argwhere(wrong)[0])].item()
         where = tuple(np.argwhere(wrong)[0].tolist())
         raise ValidationError(
-            f"counts: found {value!r} at index {where}; a count is a whole number, at least 0"
+            f"counts: found {value!r} at index {where}; a count is a whole number from 0 to "
+            f"{MOST_PEOPLE}"
         )
     return read_only(array.astype(np.int64))
 
@@ -158,13 +163,13 @@ def checked_people(people: Any, counts: NDArray[np.int64] | None, outside: bool)
             raise ValidationError(
                 "people: is missing; without counts, the number of people is needed"
             )
-        return whole_number(people, "people", 1)
+        return whole_number(people, "people", 1, MOST_PEOPLE)
     total = int(counts.sum())
     if people is None:
         if total == 0:
             raise ValidationError("counts: found nobody; the number of people is at least 1")
         return total
-    n = whole_number(people, "people", 1)
+    n = whole_number(people, "people", 1, MOST_PEOPLE)
     if n < total or (n > total and not outside):
         more = "" if outside else "; if a person may be in no cell, say outside=True"
         raise ValidationError(f"people: found {n}; the counts sum to {total}{more}")

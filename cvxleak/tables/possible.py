@@ -17,7 +17,7 @@ from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
-from cvxleak.tables.arguments import Cell
+from cvxleak.tables.arguments import MOST_PEOPLE, Cell
 from cvxleak.tables.noise import Interval
 from cvxleak.tables.release import TableRelease
 
@@ -29,9 +29,6 @@ unimodular; others are rounded to a fraction with at most this denominator. Any 
 
 PASSES = 50
 """Most rounds in which sums bound their cells; the bounds are valid after each."""
-
-BEYOND = 1 << 40
-"""More people than there are, where a sum has no largest value."""
 
 OPTIMAL, UNBOUNDED = 0, 3
 """Status codes of SciPy's `linprog`."""
@@ -202,6 +199,15 @@ class _Program:
             self._tighten()
             if self.box == before:
                 break
+        # From here on counts are what a table has beyond the lower bounds of its cells: solvers
+        # keep their tolerances with small numbers.
+        self.base = [low for low, _ in self.box]
+        self.box = [_shifted(ends, low) for ends, low in zip(self.box, self.base, strict=True)]
+        least = [sum(self.base[c] for c in places) for places in self.sums]
+        self.hull = [_shifted(ends, low) for ends, low in zip(self.hull, least, strict=True)]
+        self.runs = [
+            [_shifted(run, low) for run in runs] for runs, low in zip(self.runs, least, strict=True)
+        ]
         entries = np.repeat(np.arange(len(self.sums)), [len(places) for places in self.sums])
         columns = np.concatenate([np.array(places, dtype=int) for places in self.sums])
         shape = (len(self.sums), self.cells)
@@ -233,8 +239,10 @@ class _Program:
         """Return the bounds of the sum of some cells, and the least and largest that was found."""
         below, smallest = most(places, -1)
         above, largest = most(places, 1)
+        base = sum(self.base[c] for c in places)
         low = 0 if math.isinf(below) else max(0, math.ceil(-below))
-        return low, None if math.isinf(above) else math.floor(above), -(smallest or 0), largest
+        high = None if math.isinf(above) else base + math.floor(above)
+        return base + low, high, base - (smallest or 0), None if largest is None else base + largest
 
     def near(self, places: Sequence[int], sign: int) -> tuple[Any, int | None]:
         """Return a quick upper bound on `sign` times a sum, and its value in a known table."""
@@ -303,7 +311,7 @@ class _Program:
         one = lil_array((rows, columns))
         for column, (i, (low, high)) in enumerate(choices, self.cells):
             below[i, column], lower[i] = -low, 0.0
-            above[i, column] = -(BEYOND if high is None else high)
+            above[i, column] = -(MOST_PEOPLE if high is None else high)
             upper[i] = 0.0
             one[i, column] = 1.0
         several = sorted({i for i, _ in choices})
@@ -332,6 +340,10 @@ class _Program:
                 (sum(counts[c] for c in places) for places in self.sums), self.runs, strict=True
             )
         )
+
+
+def _shifted(ends: Interval, by: int) -> Interval:
+    return ends[0] - by, None if ends[1] is None else ends[1] - by
 
 
 def _largest(slope: Fraction, ends: Interval) -> Any:

@@ -13,7 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
 from cvxleak.core.validation import in_order, is_missing, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
-from cvxleak.tables.arguments import TOTAL, Cell, check_size, places_of
+from cvxleak.tables.arguments import MOST_PEOPLE, TOTAL, Cell, check_size, places_of
 
 __all__ = ["microdata_columns", "read_counts", "read_published"]
 
@@ -319,11 +319,12 @@ def _labeled(
 def _whole(value: Any, line: str, hint: str) -> int:
     number = value.item() if isinstance(value, np.generic) else value
     try:
-        whole = not isinstance(number, bool) and number == int(number) >= 0
+        whole = not isinstance(number, bool) and 0 <= number == int(number) <= MOST_PEOPLE
     except (TypeError, ValueError, OverflowError):
         whole = False
     if not whole:
         raise ValidationError(
-            f"data: {line}: found {short(value)}; a count is a whole number, at least 0{hint}"
+            f"data: {line}: found {short(value)}; a count is a whole number from 0 to "
+            f"{MOST_PEOPLE}{hint}"
         )
     return int(number)

@@ -130,6 +130,7 @@ def test_cells_without_a_line_are_named_unless_their_counts_are_certain(tmp_path
         ),
         ("x/y,a,b\nc,1,-2\n", "line 2: found -2"),
         ("x/y,a,b\nc,1,1.5\n", "line 2: found 1.5"),
+        (f"x,count\na,{10**20}\n", "found about 10.20; a count is a whole number from 0 to"),
         ("x/y,a,a\nc,1,1\n", "there twice"),
         ("x,count\na,1\na,2\n", "there twice"),
         ("x,count\na,1\ntotal,2\n", "its cells sum to 1"),
@@ -161,6 +162,8 @@ def test_files_of_counts_that_do_not_fit(tmp_path, text, match):
         (lambda: Table({"x": ["a", "b"]}), "people: is missing"),
         (lambda: Table({"x": ["a", "b"]}, counts=[0, 0]), "counts: found nobody"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, -1]), "counts: found -1 at index"),
+        (lambda: Table({"x": ["a", "b"]}, counts=[1, 2**60]), "number from 0 to 1099511627776"),
+        (lambda: Table({"x": ["a", "b"]}, 2**60), "people: .* from 1 to 1099511627776"),
         (lambda: Table({"x": ["a", "b"]}, counts=[True, 2]), "counts: expected whole numbers"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, 0.5]), "counts: found 0.5"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, np.nan]), "counts: found nan"),
@@ -188,6 +191,12 @@ def test_files_of_counts_that_do_not_fit(tmp_path, text, match):
 def test_bad_input_is_named(call, match):
     with pytest.raises(ValidationError, match=match):
         call()
+
+
+def test_a_table_too_large_to_write_out_is_refused_before_it_is_written():
+    release = TableRelease(Table({"x": range(30)}, 2, margins=False), RandomRounding(3))
+    with pytest.raises(ValidationError, match="table: a matrix of 465 x 1073741824 numbers"):
+        _ = release.mechanism
 
 
 def test_rounding_is_the_mechanism_of_that_name_at_any_count():
