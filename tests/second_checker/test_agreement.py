@@ -43,17 +43,14 @@ def code(data):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_both_checkers_prove_what_was_made(name):
+def test_both_checkers_prove_what_was_made_and_neither_end_a_little_better(name):
     data = made(name)
     assert verify(data).passed
     (verdict,) = check.check_text(json.dumps(data))
     assert verdict.code == check.PROVED, verdict
-
-
-@pytest.mark.parametrize("name", sorted(set(MAKERS) - {"capacity of nothing"}))
-def test_neither_end_can_be_claimed_a_little_better(name):
+    if name == "capacity of nothing":
+        return
     # The other end is attained or proved, so a claim beyond it is false, whatever the proof says.
-    data = made(name)
     lower, upper = data["claim"]["lower"], data["claim"]["upper"]
     if "inf" in (lower, upper):
         data["claim"]["lower"], data["problem"]["budget"] = "inf", data["problem"]["budget"] + 0.1
