@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import SolveInterrupted
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import in_order, instance, one_of, real_number
+from cvxleak.core.value import preview
 from cvxleak.model import Prior
 from cvxleak.problem import Bound, Status, Stopped
 from cvxleak.problem.bound import unit_scale
@@ -132,7 +133,14 @@ def table_report(
         possible_counts(asked, values, time_limit=0.0)
     floors: list[float] = []
     if len(in_order(entropy_floors, "entropy_floors")):
-        floors = check_floors(asked.mechanism, entropy_floors, unit)
+        try:
+            mechanism = asked.mechanism
+        except ValidationError as error:
+            raise ValidationError(
+                f"entropy_floors: found {preview(tuple(entropy_floors))}; only a table that is "
+                f"small enough to be written out can be audited at a floor ({error})"
+            ) from error
+        floors = check_floors(mechanism, entropy_floors, unit)
     clock = Clock(time_limit)
     # Of linked noise all tables are within reach only if they are few.
     known = asked.linked and asked.table.counts is not None

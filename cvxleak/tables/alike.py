@@ -26,6 +26,8 @@ def unlike_pairs(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first of the pairs of cells that are alike.
 
+    Pairs may be repeated, so that whoever has a time limit is asked for each cell.
+
     Parameters
     ----------
     within : sequence of frozenset of int
@@ -61,7 +63,7 @@ def unlike_pairs(
         rows = np.concatenate([np.stack(ends, axis=1).view(np.uint8), bits], axis=1)
         for target, row in enumerate(rows, source + 1):
             key = row.tobytes()
-            if key not in seen:
+            if key not in seen or target == source + 1:
                 seen.add(key)
                 yield source, target
 

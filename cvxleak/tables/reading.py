@@ -216,10 +216,14 @@ def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -
     return variables, counts, across
 
 
-def read_published(data: Any, names: tuple[str, ...]) -> dict[Cell, Any]:
+def read_published(
+    data: Any, names: tuple[str, ...], across: tuple[str, ...] = ()
+) -> dict[Cell, Any]:
     """Return the published numbers of a table by label, from a frame or a file.
 
-    It is read as `Table.from_counts` reads counts; they may be negative, and need not add up.
+    It is read as `Table.from_counts` reads counts; they may be negative, and need not add up. A
+    cross table without names of its two variables is read as the table is shown: with the variable
+    of `across` from left to right, the second if it is empty.
 
     Raises
     ------
@@ -243,7 +247,7 @@ def read_published(data: Any, names: tuple[str, ...]) -> dict[Cell, Any]:
     if set(found_names) == set(names):
         order = [found_names.index(name) for name in names]
     elif found_names == UNNAMED and len(names) == 2:
-        order = [0, 1]
+        order = [1, 0] if across == names[:1] else [0, 1]
     else:
         raise ValidationError(
             f"published: found the variables {preview(found_names)}; the table has {preview(names)}"

@@ -148,7 +148,7 @@ class TableRelease(Value):
         """
         framed = hasattr(published, "columns") and hasattr(published, "iloc")
         if framed or isinstance(published, (str, os.PathLike)):
-            published = read_published(published, self.table.names)
+            published = read_published(published, self.table.names, self.table.columns)
         if hasattr(published, "keys"):
             given = {key if isinstance(key, tuple) else (key,): y for key, y in published.items()}
             for label in given:

@@ -282,6 +282,14 @@ def test_a_published_value_that_is_impossible_is_refused_at_once(monkeypatch):
         table_report(RELEASE, published=[6, 3, 3, 0, 9, 3, 9, 3, 3])
 
 
+def test_a_floor_needs_a_table_that_can_be_written_out():
+    table = Table({"x": range(30)}, 2, margins=False)
+    with pytest.raises(
+        ValidationError, match=r"entropy_floors: found .*small enough to be written"
+    ):
+        table_report(TableRelease(table, RandomRounding(3)), [1.0])
+
+
 def test_a_level_is_a_number():
     with pytest.raises(ValidationError, match="epsilons"):
         table_report(RELEASE, epsilons=[-1])

@@ -84,6 +84,17 @@ def test_solvers_get_small_numbers_however_many_people_there_are(with_holes, cap
     assert capfd.readouterr().out == ""
 
 
+def test_a_published_cross_table_without_names_is_read_as_the_table_is_shown(tmp_path):
+    path = tmp_path / "published.csv"
+    path.write_text(",0,1\n0,3,6\n1,0,9\n")
+    variables = {"before": [0, 1], "after": [0, 1]}
+    for columns, across in ((["before"], "before"), (["after"], "after"), ([], "after")):
+        table = Table(variables, 18, margins=False, columns=columns)
+        release = TableRelease(table, RandomRounding(3))
+        found = dict(zip(release.numbers, release.as_published(path), strict=True))
+        assert found[(0, 1) if across == "after" else (1, 0)] == 6
+
+
 def test_whole_numbers_may_be_written_as_floats():
     release = TableRelease(Table({"answer": ["no", "yes"]}, people=5), RandomRounding(3))
     assert possible_counts(release, [0.0, 3.0, 6]) == possible_counts(release, [0, 3, 6])
