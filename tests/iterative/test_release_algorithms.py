@@ -206,7 +206,14 @@ def test_progressive_networks_keep_nothing_from_mu_1_of_one_on_only_without_extr
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "room"), [(0.05, 0.1), (0.3, 0.5), (0.2, 0.2), (0.5, 0.6), (0.02, 0.04)]
+    ("epsilon", "room"),
+    [
+        (0.05, 0.1),
+        (0.3, 0.5),
+        (0.2, 0.2),
+        (0.5, 0.6),
+        pytest.param(0.02, 0.04, marks=pytest.mark.slow),
+    ],
 )
 def test_search_agrees_with_the_conic_problem(epsilon, room):
     delta = information(TABLE_1.sum(axis=0)) + room

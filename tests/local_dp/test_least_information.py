@@ -54,7 +54,8 @@ def test_binary_rate_distortion():
 @pytest.mark.parametrize(
     ("parts", "budget"),
     [
-        ([[SIX]], 0.1),
+        ([[[0.5, 0.3, 0.2]]], 0.1),
+        pytest.param([[SIX]], 0.1, marks=pytest.mark.slow),
         ([[SIX], [SIX[::-1]]], 0.1),
         ([[SIX, SIX[::-1]]], 0.1),
         pytest.param([[TEN[0]], [TEN[1]]], 0.3, marks=pytest.mark.slow),

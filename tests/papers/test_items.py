@@ -21,7 +21,10 @@ def computed(name):
     return gallery.reproduce(name)
 
 
-LONG = {"dalenius-figure-5", "leakage-figure-5", "leakage-figure-6", "sequential-figure-3"}
+LONG = {
+    *(f"hamming-figure-{n}" for n in (5, 6, 7)),
+    *("dalenius-figure-5", "leakage-figure-5", "leakage-figure-6", "sequential-figure-3"),
+}
 """Those that take seconds each; of each paper others are computed."""
 
 

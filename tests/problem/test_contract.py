@@ -45,7 +45,7 @@ PROBLEMS: dict[str, Callable[[], Any]] = {
     "least distortion at epsilon": lambda: MinDistortionLocalDP([LAW], 1.5),
     "least information": lambda: MinInformation([LAW], 0.25),
     "release distortion": lambda: release_problem(JOINT, 0.05, 0.1),
-    "release information": lambda: release_problem(JOINT, 0.2, 0.3, "information", unit="bits"),
+    "release information": lambda: release_problem(JOINT, 0.3, 0.3, "information", unit="bits"),
 }
 """One of each, small."""
 

@@ -111,7 +111,7 @@ def every_posterior(problem: Any) -> float:
     found = linprog(
         entr(of_r).sum(axis=1),
         [about_x - entr(grid.sum(axis=1)).sum(axis=1), about_x - left],
-        np.array([0.2, 0.3]) * LOG2,
+        np.array([0.3, 0.3]) * LOG2,
         grid.reshape(-1, 4).T,
         law.ravel(),
     )
