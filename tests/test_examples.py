@@ -20,7 +20,17 @@ def test_there_are_examples():
     assert EXAMPLES
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+# Longer than a few seconds.
+SLOW = {"least_distortion_count"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+        for path in EXAMPLES
+    ],
+)
 def test_example_computes_what_it_expects(path, capsys):
     pairs = list(runpy.run_path(str(path))["main"]())
     assert pairs

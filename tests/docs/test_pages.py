@@ -14,7 +14,10 @@ DOCS = ROOT / "docs"
 ELSEWHERE = {"certificates.md", "relaxations.md"}
 
 # Longer than a few seconds.
-SLOW = {"design.md", "theory/design.md", "tutorials/own_alternation.md"}
+SLOW = {
+    *("design.md", "theory/design.md", "theory/upper_bounds.md"),
+    *(f"tutorials/{name}.md" for name in ("guess", "noise", "own_alternation", "own_solver")),
+}
 
 
 def load() -> ModuleType:

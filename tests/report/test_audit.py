@@ -42,6 +42,11 @@ def rounding() -> Mechanism:
     return Mechanism(count(6), random_rounding(6, 3))
 
 
+@pytest.fixture(scope="module")
+def rounded(rounding: Mechanism) -> Report:
+    return audit_report(rounding, [3.9])
+
+
 def test_leakage_and_balance(rounding: Mechanism):
     report = audit_report(rounding, [3.9, 2.0])
     leakages = report.named("record leakage")
@@ -66,8 +71,8 @@ def test_leakage_and_balance(rounding: Mechanism):
     assert kinds == [*of_floor, *of_floor, "balance", *of_floor, "balance", "capacity"]
 
 
-def test_sentences_say_how_much(rounding: Mechanism):
-    whole, part = audit_report(rounding, [3.9]).named("record leakage")
+def test_sentences_say_how_much(rounded: Report):
+    whole, part = rounded.named("record leakage")
     assert whole.meaning.startswith("Discloses one person's record completely")
     assert part.meaning.startswith("Tells part of one person's record")
     assert f"{math.log(2):.6f} nats" in part.meaning
@@ -75,10 +80,9 @@ def test_sentences_say_how_much(rounding: Mechanism):
     assert nothing[0].meaning.startswith("Tells nothing")
 
 
-def test_guesses(rounding: Mechanism):
-    report = audit_report(rounding, [3.9])
+def test_guesses(rounded: Report):
     for floor in (0.0, 3.9):
-        here = {q.name: q for q in report.quantities if q.entropy_floor == floor}
+        here = {q.name: q for q in rounded.quantities if q.entropy_floor == floor}
         rise = here["guess after"].lower - here["guess before"].lower
         assert 0.5 <= here["guess before"].lower <= 1
         most, chance = here["guess rise"], here["guess chance"]
