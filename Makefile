@@ -35,8 +35,8 @@ test: style ## lint, and every test but the slow ones, doctests included (ARGS="
 	  $(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS); tests=$$?; \
 	  wait $$pyright; types=$$?; cat $(VENV)/pyright.log; [ "$$tests $$types" = "0 0" ]
 
-test-slow: $(VENV)/.installed-test ## the slow tests
-	$(BIN)/python -m pytest -n 2 -m slow -o faulthandler_timeout=3600
+test-slow: $(VENV)/.installed-test ## the slow tests (ARGS="tests/docs" for those of the pages)
+	$(BIN)/python -m pytest -n 2 -m slow -o faulthandler_timeout=3600 $(ARGS)
 
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
 	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"

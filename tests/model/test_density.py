@@ -54,7 +54,7 @@ def test_values_are_matched_by_label():
 def test_the_mechanism_has_the_channel_of_the_cells_only():
     mechanism = Mechanism(count(1), OUTPUT)
     assert mechanism.nominal.channel.matrix.tolist() == MASSES.center.matrix.tolist()
-    with pytest.raises(ValidationError, match=r"within bounds; .*\(query, noise\.masses\)"):
+    with pytest.raises(ValidationError, match=r"within bounds, .*\(query, noise\.masses\)"):
         _ = mechanism.channel
 
 
