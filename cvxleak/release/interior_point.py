@@ -173,7 +173,8 @@ class _Newton:
         cells = np.arange(n * outputs)
         row_sums = csr_array((np.ones(len(cells)), (cells, cells // outputs)))
         parts = [part for one in systems for part in (one.pairs, one.classes)]
-        unknowns = len(rooms) + sum(np.shape(part)[1] for part in (*parts, *equalities, row_sums))
+        parts += [*equalities, row_sums]
+        unknowns = len(rooms) + sum(part.sum(axis=0).size for part in parts)
         self._full = unknowns <= DENSE and unknowns * len(cells) <= FULL
         self._pairs = [self._stored(one.pairs) for one in systems]
         self._classes = [self._stored(one.classes) for one in systems]
