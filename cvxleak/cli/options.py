@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cvxleak.cli.cli_errors import complaining
+
+Choice = TypeVar("Choice", bound=enum.StrEnum)
 
 __all__ = [
     "ChannelPaths",
@@ -25,7 +27,9 @@ __all__ = [
     "Unit",
     "Units",
     "check_limits",
+    "choice",
     "number",
+    "whole",
 ]
 
 
@@ -89,7 +93,28 @@ def number(text: str) -> float:
     try:
         return as_written(text)
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{text!r} is not a valid float.") from error
+        raise typer.BadParameter(f"found {text!r}; a number is needed.") from error
+
+
+def whole(text: str) -> int:
+    """Return the whole number that an option is given."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"found {text!r}; a whole number is needed.") from error
+
+
+def choice(words: type[Choice]) -> dict[str, Any]:
+    """Return what Typer is told of an option that takes one of these words."""
+
+    def read(text: str) -> Choice:
+        try:
+            return words(text)
+        except ValueError as error:
+            allowed = " or ".join(words)
+            raise typer.BadParameter(f"found {text!r}; {allowed} is needed.") from error
+
+    return {"parser": read, "metavar": "|".join(words), "autocompletion": lambda: list(words)}
 
 
 class Units(enum.StrEnum):
@@ -102,7 +127,10 @@ class Units(enum.StrEnum):
 SpecPath = Annotated[
     Path, typer.Argument(metavar="SPEC", help="TOML file describing the mechanism.")
 ]
-Unit = Annotated[Units, typer.Option("--units", help="Unit of information for input and output.")]
+Unit = Annotated[
+    Units,
+    typer.Option("--units", **choice(Units), help="Unit of information for input and output."),
+]
 Json = Annotated[
     str | None,
     typer.Option(
@@ -118,13 +146,16 @@ Proof = Annotated[
 TimeLimit = Annotated[
     float,
     typer.Option(
-        metavar="S", help="Time limit in seconds for all searches together, with their proofs."
+        parser=number,
+        metavar="S",
+        help="Time limit in seconds for all searches together, with their proofs.",
     ),
 ]
 Tolerance = Annotated[
     float | None,
     typer.Option(
         "--tol",
+        parser=number,
         metavar="T",
         help="Largest gap between lower and upper bound, relative to the value. Default: the "
         "problem's own.",

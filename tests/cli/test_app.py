@@ -101,6 +101,59 @@ def helps(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
         yield from helps(inner, *path, name)
 
 
+def all_commands() -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command that does something, with the words that call it."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), get_command(app))]
+    while waiting:
+        words, command = waiting.pop()
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield words, command
+        else:
+            waiting += [((*words, name), part) for name, part in inner.items()]
+
+
+OPTIONS = [
+    pytest.param((*words, option.opts[0]), id=" ".join((*words, option.opts[0])))
+    for words, command in all_commands()
+    for option in command.params
+    if option.param_type_name == "option" and not option.is_flag
+]
+WORDS = {
+    "--units": "nats or bits",
+    "--missing": "refuse or ",
+    "--jobs": "a whole number",
+    "--seed": "a whole number",
+}
+NUMBERS = {
+    "--tol",
+    "--time-limit",
+    "--confidence",
+    "--entropy-floor",
+    "--epsilon",
+    "--delta",
+}
+
+
+@pytest.mark.parametrize("words", OPTIONS)
+def test_an_option_with_a_wrong_value_says_what_was_found_and_what_is_needed(
+    run: Run, monkeypatch, tmp_path: Path, words: tuple[str, ...]
+):
+    monkeypatch.chdir(tmp_path)
+    answer = run(*words, "nonsense")
+    assert answer.exit_code == 2
+    assert "Value error" not in answer.output
+    assert "Input should be" not in answer.output
+    option = words[-1]
+    if option in WORDS.keys() | NUMBERS:
+        needed = WORDS.get(option, "a number")
+        said = f"Error: Invalid value for '{option}': found 'nonsense'; {needed}"
+        assert said in answer.output
+        assert answer.output.endswith(" is needed.\n")
+    else:
+        assert f"for '{option}'" not in answer.output
+
+
 def test_help_loads_nothing_heavy():
     """One process asks every command: none of them could load what is blocked in it."""
     code = "\n".join(

@@ -23,6 +23,7 @@ from cvxleak.cli.options import (
     Unit,
     Units,
     check_limits,
+    choice,
     number,
 )
 from cvxleak.core.errors import ValidationError
@@ -93,6 +94,7 @@ By = Annotated[
 Missing = Annotated[
     Counted | None,
     typer.Option(
+        **choice(Counted),
         help="What people without a value in --microdata are: an error (the default) or a category "
         "of their own.",
         show_default=False,

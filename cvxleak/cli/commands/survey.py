@@ -12,7 +12,7 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining, named
 from cvxleak.cli.documents import check_targets, counted, report_document, write_document
-from cvxleak.cli.options import Json, SpecPath, number
+from cvxleak.cli.options import Json, SpecPath, choice, number, whole
 from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ def randomize(
         ),
     ],
     missing: Annotated[
-        Kept, typer.Option(help="What to do with cells without an answer.")
+        Kept, typer.Option(**choice(Kept), help="What to do with cells without an answer.")
     ] = Kept.refuse,
     seed: Annotated[
         int | None,
         typer.Option(
+            parser=whole,
             metavar="N",
             help="Makes the draw reproducible for anyone who knows the seed: for trials only.",
         ),
@@ -96,7 +97,7 @@ def estimate(
         ),
     ] = 0.95,
     missing: Annotated[
-        Skipped, typer.Option(help="What to do with cells without an output.")
+        Skipped, typer.Option(**choice(Skipped), help="What to do with cells without an output.")
     ] = Skipped.refuse,
     json_path: Json = None,
 ) -> None:

@@ -19,6 +19,8 @@ from cvxleak.cli.options import (
     Unit,
     Units,
     check_limits,
+    number,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -85,9 +87,15 @@ Cluster = Annotated[
         help="Solve the points on the workers of this Dask scheduler, as in tcp://host:8786.",
     ),
 ]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Number of processes; -1 for all processors.")]
+Jobs = Annotated[
+    int,
+    typer.Option(parser=whole, metavar="N", help="Number of processes; -1 for all processors."),
+]
 PointTime = Annotated[
-    float, typer.Option("--time-limit", metavar="S", help="Time limit in seconds per point.")
+    float,
+    typer.Option(
+        "--time-limit", parser=number, metavar="S", help="Time limit in seconds per point."
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining
+from cvxleak.cli.options import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +33,10 @@ def verify(
     time_limit: Annotated[
         float | None,
         typer.Option(
+            parser=number,
+            metavar="S",
             help="Time limit in seconds for each file. What has not been checked by then is not "
-            "confirmed (exit code 3)."
+            "confirmed (exit code 3).",
         ),
     ] = None,
     second: Annotated[
