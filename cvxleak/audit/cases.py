@@ -21,7 +21,7 @@ from scipy.special import entr, rel_entr
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import Array, in_order, real_number
+from cvxleak.core.validation import Array, counted, in_order, real_number
 from cvxleak.measures import gain_leakage, mutual_information
 from cvxleak.model import Mechanism, Prior, RecordSpace
 from cvxleak.model.prior import as_prior
@@ -204,7 +204,8 @@ def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
     if set(space.shape) != {2}:
         record = next(i for i, size in enumerate(space.shape) if size != 2)
         raise ValidationError(
-            f"record_floor: record {record} has {space.shape[record]} values, and only records "
+            f"record_floor: record {record} has {counted(space.shape[record], 'value')}, "
+            "and only records "
             "of two values can have an entropy floor; give laws or least_probability"
         )
     floor = real_number(value, name, 0.0)

@@ -22,7 +22,6 @@ __all__ = [
     "Output",
     "check_channels",
     "check_targets",
-    "counted",
     "report_document",
     "write_document",
     "write_page",
@@ -195,11 +194,6 @@ def write_document(document: Mapping[str, Any], json_path: str | None) -> bool:
     if json_path is not None:
         write_atomic(json_path, text)
     return True
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where it is due."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _text(document: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import in_order, instance, plain_array, short, whole_number
+from cvxleak.core.validation import counted, in_order, instance, plain_array, short, whole_number
 from cvxleak.expressions.arguments import (
     Law,
     Rows,
@@ -127,7 +127,8 @@ def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
     table = table_expression(joint, "joint")
     if table.shape[0] != p.shape[0]:
         raise ValidationError(
-            f"joint: found {table.shape[0]} rows; the prior has {p.shape[0]} outcomes"
+            f"joint: found {counted(table.shape[0], 'row')}; "
+            f"the prior has {counted(p.shape[0], 'outcome')}"
         )
     return [table >= 0, table.sum(axis=1) == p]
 
@@ -318,7 +319,9 @@ def post_processed(channel: Rows, first: Rows) -> list[cp.Constraint]:
     """
     q, before = rows_expression(channel), rows_expression(first, "first")
     if before.shape[0] != q.shape[0]:
-        raise ValidationError(f"first: found {before.shape[0]} rows; the channel has {q.shape[0]}")
+        raise ValidationError(
+            f"first: found {counted(before.shape[0], 'row')}; the channel has {q.shape[0]}"
+        )
     if not is_fixed(before):
         raise ValidationError(
             "first: found variables; D R is not convex in both, so D must be data or a Parameter"

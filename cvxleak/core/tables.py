@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json, read_text, write_atomic
 from cvxleak.core.numbers import as_written
-from cvxleak.core.validation import Array
+from cvxleak.core.validation import Array, counted
 
 __all__ = [
     "MISSING",
@@ -144,14 +144,10 @@ def read_table(
     for line, cells in rows:
         if len(cells) != width:
             raise ValidationError(
-                f"path: line {line} of {os.fspath(path)!r} has {_cells(len(cells))}, but line "
-                f"{first} has {_cells(width)}"
+                f"path: line {line} of {os.fspath(path)!r} has {counted(len(cells), 'cell')}, "
+                f"but line {first} has {counted(width, 'cell')}"
             )
     return rows
-
-
-def _cells(count: int) -> str:
-    return f"{count} cell{'' if count == 1 else 's'}"
 
 
 def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[str]) -> bool:

@@ -53,6 +53,16 @@ short = _Short().repr
 """Return a short text of any value, for an error message."""
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is due."""
+    return f"{short(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def are(count: int) -> str:
+    """Return the verb that goes with a number."""
+    return "is" if count == 1 else "are"
+
+
 def instance(value: Any, kind: type[Kind], name: str) -> Kind:
     """Return `value`, or say that it is not of this kind."""
     if not isinstance(value, kind):
@@ -178,7 +188,9 @@ def label_tuple(labels: Iterable[Hashable] | None, size: int, name: str) -> tupl
         return tuple(range(size))
     result = tuple(plain_label(label, name) for label in in_order(labels, name))
     if len(result) != size:
-        raise ValidationError(f"{name}: found {len(result)} labels; {size} are needed")
+        raise ValidationError(
+            f"{name}: found {counted(len(result), 'label')}; {size} {are(size)} needed"
+        )
     seen: dict[Hashable, Hashable] = {}
     for label in result:
         if label in seen:

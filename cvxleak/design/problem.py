@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import (
+    counted,
     in_order,
     instance,
     one_of,
@@ -242,7 +243,8 @@ def read_law(query: Query, given: Any, name: str) -> Law:
         return Law("values", tuple(law.probabilities.tolist()))
     if size != space.size:
         raise ValidationError(
-            f"{name}: found {size} outcomes; one per dataset ({space.size:.6g}) or per value of "
+            f"{name}: found {counted(size, 'outcome')}; "
+            f"one per dataset ({space.size:.6g}) or per value of "
             f"the query ({count}) is needed"
         )
     return Law("datasets", tuple(space.law(given, name).tolist()))
@@ -282,12 +284,14 @@ def _distortion(
     matrix = Distortion(distortion).matrix
     if matrix.shape[0] != len(query.values):
         raise ValidationError(
-            f"distortion: found {matrix.shape[0]} rows; the query has {len(query.values)} values"
+            f"distortion: found {counted(matrix.shape[0], 'row')}; "
+            f"the query has {counted(len(query.values), 'value')}"
         )
     if names is None and matrix.shape[1] == len(query.values):
         names = query.values
     if names is not None and len(names) != matrix.shape[1]:
         raise ValidationError(
-            f"outputs: found {len(names)} labels; the distortion has {matrix.shape[1]} columns"
+            f"outputs: found {counted(len(names), 'label')}; "
+            f"the distortion has {counted(matrix.shape[1], 'column')}"
         )
     return Distortion(matrix, query.values, names)

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
+    are,
+    counted,
     frozen_array,
     instance,
     probability_rows,
@@ -58,7 +60,10 @@ def dataset_law(prior: Law, space: RecordSpace) -> cp.Expression:
         return cp.Constant(space.law(prior))
     p = law_expression(prior)
     if p.shape[0] != space.size:
-        raise ValidationError(f"prior: found {p.shape[0]} outcomes; {short(space.size)} are needed")
+        raise ValidationError(
+            f"prior: found {counted(p.shape[0], 'outcome')}; "
+            f"{short(space.size)} {are(space.size)} needed"
+        )
     return p
 
 
@@ -85,7 +90,8 @@ def matched(
     p = law_expression(prior, name, channel_labels(channel)[0] or labels)
     if p.shape[0] != q.shape[0]:
         raise ValidationError(
-            f"{name}: found {p.shape[0]} outcomes; the channel has {q.shape[0]} inputs"
+            f"{name}: found {counted(p.shape[0], 'outcome')}; "
+            f"the channel has {counted(q.shape[0], 'input')}"
         )
     check_one_varies(p, q)
     return p, q
@@ -108,7 +114,8 @@ def matched_query(query: Query, channel: Rows) -> cp.Expression:
     q = rows_expression(channel)
     if q.shape[0] != len(query.values):
         raise ValidationError(
-            f"channel: found {q.shape[0]} rows; the query has {len(query.values)} values"
+            f"channel: found {counted(q.shape[0], 'row')}; "
+            f"the query has {counted(len(query.values), 'value')}"
         )
     return q
 

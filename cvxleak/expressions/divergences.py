@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, one_of
+from cvxleak.core.validation import Array, counted, one_of
 from cvxleak.expressions.arguments import (
     Law,
     derived,
@@ -172,7 +172,8 @@ def _laws(law: Law, reference: Law) -> tuple[cp.Expression, cp.Expression]:
     p, r = law_expression(law, "law"), law_expression(reference, "reference")
     if p.shape != r.shape:
         raise ValidationError(
-            f"reference: found {r.shape[0]} outcomes; the distribution has {p.shape[0]}; both need "
+            f"reference: found {counted(r.shape[0], 'outcome')}; "
+            f"the distribution has {p.shape[0]}; both need "
             "the same number"
         )
     return p, r

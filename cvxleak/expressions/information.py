@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, instance, whole_number
+from cvxleak.core.validation import Array, are, counted, instance, whole_number
 from cvxleak.expressions.arguments import (
     Law,
     Rows,
@@ -111,7 +111,9 @@ def lumped_entropy(weights: Law, lumped: Lumped) -> cp.Expression:
     size = len(instance(lumped, Lumped, "lumped").multiplicities)
     w = law_expression(weights, "weights")
     if w.shape[0] != size:
-        raise ValidationError(f"weights: found {w.shape[0]} outcomes; {size} are needed")
+        raise ValidationError(
+            f"weights: found {counted(w.shape[0], 'outcome')}; {size} {are(size)} needed"
+        )
     return cp.entr(w).sum() + w @ lumped.log_multiplicity
 
 

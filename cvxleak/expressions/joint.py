@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, plain_array
+from cvxleak.core.validation import Array, counted, plain_array
 from cvxleak.expressions.arguments import (
     Law,
     Rows,
@@ -85,7 +85,8 @@ def stated_joint(prior: Law, joint: Law) -> Joint:
     cells = table_expression(joint, "joint")
     if cells.shape[0] != p.shape[0]:
         raise ValidationError(
-            f"joint: found {cells.shape[0]} rows; the prior has {p.shape[0]} outcomes"
+            f"joint: found {counted(cells.shape[0], 'row')}; "
+            f"the prior has {counted(p.shape[0], 'outcome')}"
         )
     return Joint(cells, p, _possible(p, cells.shape[1]), _entropy(p))
 

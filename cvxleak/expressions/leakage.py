@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import in_order
+from cvxleak.core.validation import counted, in_order
 from cvxleak.expressions.arguments import (
     Law,
     Rows,
@@ -107,14 +107,16 @@ def exp_conditional_maximal_leakage(
     channels = [rows_expression(rows, f"second[{y}]") for y, rows in enumerate(given)]
     if len(channels) != q.shape[1]:
         raise ValidationError(
-            f"second: found {len(channels)} channels; the first has {q.shape[1]} outputs"
+            f"second: found {counted(len(channels), 'channel')}; "
+            f"the first has {counted(q.shape[1], 'output')}"
         )
     possible = (value(p)[:, None] > 0) & (value(q) > 0)
     totals = []
     for y, then in enumerate(channels):
         if then.shape[0] != len(possible):
             raise ValidationError(
-                f"second[{y}]: found {then.shape[0]} rows; the prior has {len(possible)} outcomes"
+                f"second[{y}]: found {counted(then.shape[0], 'row')}; "
+                f"the prior has {counted(len(possible), 'outcome')}"
             )
         if possible[:, y].any():
             totals.append(then[np.flatnonzero(possible[:, y])].max(axis=0).sum())

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import counted
 from cvxleak.expressions.arguments import Rows, matched_query, rows_expression
 from cvxleak.model import Query, RecordSpace
 
@@ -31,7 +32,8 @@ def row_pairs(
         q = rows_expression(channel)
         if q.shape[0] != query.size:
             raise ValidationError(
-                f"channel: found {q.shape[0]} rows; the space has {query.size} datasets"
+                f"channel: found {counted(q.shape[0], 'row')}; "
+                f"the space has {counted(query.size, 'dataset')}"
             )
         pairs = _dataset_pairs(query)
     else:

@@ -24,6 +24,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
+    counted,
     frozen_array,
     in_order,
     probability_rows,
@@ -127,7 +128,8 @@ def information_saddle(
     d = frozen_array(distortion, "distortion", 2)
     if not hulls or any(hull.shape[1] != len(d) for hull in hulls):
         raise ValidationError(
-            f"parts: found {[hull.shape for hull in hulls]}; the distortion has {len(d)} inputs"
+            f"parts: found {[hull.shape for hull in hulls]}; "
+            f"the distortion has {counted(len(d), 'input')}"
         )
     D = real_number(budget, "budget", 0.0)
     tol = real_number(tol, "tol", 0.0)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import same_numbers, smallest
-from cvxleak.core.validation import Array, read_only, real_number, short
+from cvxleak.core.validation import Array, counted, read_only, real_number, short
 from cvxleak.exact.rationals import float_above, rational
 from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.linear import SourceProgram, supports
@@ -205,7 +205,8 @@ def read_costs(distortion: Distortion | ArrayLike | None, sources: SourceSet) ->
         outputs = labels if matrix.shape[1] == size else tuple(range(matrix.shape[1]))
     if len(matrix) != size:
         raise ValidationError(
-            f"distortion: found {len(matrix)} rows; the sources have {size} outcomes"
+            f"distortion: found {counted(len(matrix), 'row')}; "
+            f"the sources have {counted(size, 'outcome')}"
         )
     same = matrix.shape == hamming.shape and same_numbers(matrix, hamming)
     return Costs(matrix, outputs, bool(same))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, rel_entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, one_of, real_number, short
+from cvxleak.core.validation import Array, counted, one_of, real_number, short
 from cvxleak.measures._laws import law as law_of
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.prior import named_law
@@ -303,7 +303,9 @@ def _pairs(
     if not isinstance(query, RecordSpace):
         raise ValidationError(f"query: expected a Query or a RecordSpace, found {short(query)}")
     if len(rows) != query.size:
-        raise ValidationError(f"channel: found {len(rows)} rows; the space has {query.size}")
+        raise ValidationError(
+            f"channel: found {counted(len(rows), 'row')}; the space has {query.size}"
+        )
     datasets = list(query.datasets())
     for u, v in combinations(range(len(rows)), 2):
         if sum(a != b for a, b in zip(datasets[u], datasets[v], strict=True)) == 1:

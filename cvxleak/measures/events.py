@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, frozen_array, plain_array
+from cvxleak.core.validation import Array, are, counted, frozen_array, plain_array
 from cvxleak.measures._laws import aligned
 from cvxleak.measures.pointwise import probabilities_in
 from cvxleak.model import Channel, Prior
@@ -64,7 +64,10 @@ def event_leakage(
     p, rows = aligned(prior, channel)
     share = frozen_array(plain_array(event, "event"), "event", 1)
     if len(share) != rows.shape[1]:
-        raise ValidationError(f"event: found {len(share)} weights; {rows.shape[1]} are needed")
+        raise ValidationError(
+            f"event: found {counted(len(share), 'weight')}; "
+            f"{rows.shape[1]} {are(rows.shape[1])} needed"
+        )
     if not ((share >= 0) & (share <= 1)).all():
         raise ValidationError("event: found a weight outside [0, 1]")
     happens = rows @ share

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, in_order
+from cvxleak.core.validation import Array, counted, in_order
 from cvxleak.measures._laws import Records, aligned, density
 from cvxleak.measures.induced import record_channel
 from cvxleak.model import Channel, Mechanism, Prior, as_channel
@@ -212,14 +212,16 @@ def conditional_maximal_leakage(
     second = in_order(second, "second")
     if len(second) != rows.shape[1]:
         raise ValidationError(
-            f"second: found {len(second)} channels; the first has {rows.shape[1]} outputs"
+            f"second: found {counted(len(second), 'channel')}; "
+            f"the first has {counted(rows.shape[1], 'output')}"
         )
     worst = 0.0
     for y, channel in enumerate(second):
         then = as_channel(channel, f"second[{y}]")
         if then.shape[0] != len(p):
             raise ValidationError(
-                f"second[{y}]: found {then.shape[0]} rows; the prior has {len(p)} outcomes"
+                f"second[{y}]: found {counted(then.shape[0], 'row')}; "
+                f"the prior has {counted(len(p), 'outcome')}"
             )
         possible = (p > 0) & (rows[:, y] > 0)
         if possible.any():

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import ExactArray, fraction, to_json
-from cvxleak.core.validation import Array, in_order, label_tuple, short
+from cvxleak.core.validation import Array, counted, in_order, label_tuple, short
 from cvxleak.core.value import Stored, check_keys, preview
 
 __all__ = ["LabeledMatrix", "distinct_rows"]
@@ -182,8 +182,8 @@ class LabeledMatrix(Stored):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({len(self.inputs)} inputs {preview(self.inputs)} -> "
-            f"{len(self.outputs)} outputs {preview(self.outputs)})"
+            f"{type(self).__name__}({counted(len(self.inputs), 'input')} {preview(self.inputs)} -> "
+            f"{counted(len(self.outputs), 'output')} {preview(self.outputs)})"
         )
 
 

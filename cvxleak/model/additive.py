@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.validation import (
+    counted,
     in_order,
     instance,
     label_tuple,
@@ -178,7 +179,9 @@ class AdditiveQuery(Query):
         totals = in_order(labels_from_json(data["totals"]), "totals")
         values = in_order(labels_from_json(data["values"]), "values")
         if len(totals) != len(values):
-            raise ValidationError(f"totals: found {len(totals)}; there are {len(values)} values")
+            raise ValidationError(
+                f"totals: found {len(totals)}; there are {counted(len(values), 'value')}"
+            )
         return cls(
             space,
             runs,
@@ -213,7 +216,7 @@ def _contributions(
     ]
     if len(given) != space.records:
         raise ValidationError(
-            f"contributions: found {len(given)} records; the space has {space.records}"
+            f"contributions: found {counted(len(given), 'record')}; the space has {space.records}"
         )
     known: dict[Any, tuple[Total, ...]] = {}
     widths: set[int | None] = set()

@@ -15,6 +15,7 @@ from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import ExactArray, to_json
 from cvxleak.core.validation import (
     Array,
+    counted,
     frozen_array,
     label_tuple,
     read_only,
@@ -186,8 +187,8 @@ class ChannelSet(Stored):
     def __repr__(self) -> str:
         widest = float((self.upper - self.lower).max())
         return (
-            f"ChannelSet({len(self.inputs)} inputs {preview(self.inputs)} -> "
-            f"{len(self.outputs)} outputs {preview(self.outputs)}, "
+            f"ChannelSet({counted(len(self.inputs), 'input')} {preview(self.inputs)} -> "
+            f"{counted(len(self.outputs), 'output')} {preview(self.outputs)}, "
             f"intervals up to {widest:.3g} wide)"
         )
 

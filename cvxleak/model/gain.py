@@ -27,6 +27,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
     Array,
+    counted,
     frozen_array,
     instance,
     label_tuple,
@@ -342,7 +343,7 @@ class GainMatrix(Gain, Value):
     def __repr__(self) -> str:
         return (
             f"GainMatrix({len(self.actions)} actions {preview(self.actions)} "
-            f"on {self.table.shape[1]} values)"
+            f"on {counted(self.table.shape[1], 'value')})"
         )
 
     def to_dict(self) -> dict[str, Any]:

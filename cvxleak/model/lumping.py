@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
+    counted,
     frozen_array,
     in_order,
     label_tuple,
@@ -163,8 +164,9 @@ class Lumped(Value):
 
     def __repr__(self) -> str:
         return (
-            f"Lumped({len(self.values)} values, {len(self.multiplicities)} groups, "
-            f"{len(self.outputs)} outputs, log|X| = {self.max_entropy:.6g})"
+            f"Lumped({counted(len(self.values), 'value')}, "
+            f"{counted(len(self.multiplicities), 'group')}, "
+            f"{counted(len(self.outputs), 'output')}, log|X| = {self.max_entropy:.6g})"
         )
 
 
@@ -210,7 +212,7 @@ class Limits(Value):
         if len(coefficients) != len(bounds):
             raise ValidationError(
                 f"bounds: found {len(bounds)}; one is needed for each of the "
-                f"{len(coefficients)} rows of coefficients"
+                f"{counted(len(coefficients), 'row')} of coefficients"
             )
         object.__setattr__(self, "coefficients", coefficients)
         object.__setattr__(self, "bounds", bounds)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, in_order, instance, short, whole_number
+from cvxleak.core.validation import Array, counted, in_order, instance, short, whole_number
 from cvxleak.core.value import Stored, check_keys
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
@@ -79,7 +79,8 @@ class Mechanism(Stored):
             given = given.select(values, name="channel")
         elif given.shape[0] != len(values):
             raise ValidationError(
-                f"channel: found {given.shape[0]} rows; the query has {len(values)} values"
+                f"channel: found {counted(given.shape[0], 'row')}; "
+                f"the query has {counted(len(values), 'value')}"
             )
         elif isinstance(given, ChannelSet):
             given = ChannelSet(given.lower, given.upper, values, given.outputs)
@@ -142,7 +143,8 @@ class Mechanism(Stored):
         given = as_channel(channel)
         if given.shape[0] != instance(space, RecordSpace, "space").size:
             raise ValidationError(
-                f"channel: found {given.shape[0]} rows; the space has {short(space.size)} datasets"
+                f"channel: found {counted(given.shape[0], 'row')}; "
+                f"the space has {counted(space.size, 'dataset')}"
             )
         labels = given.inputs
         if has_labels(channel):
@@ -514,5 +516,7 @@ class Mechanism(Stored):
     def __repr__(self) -> str:
         count = f"{self.space.records} record" + ("s" if self.space.records > 1 else "")
         noise = self.noise
-        after = repr(noise) if isinstance(noise, RealOutput) else f"{len(self.outputs)} outputs"
+        after = (
+            repr(noise) if isinstance(noise, RealOutput) else counted(len(self.outputs), "output")
+        )
         return f"Mechanism({count}, {len(self.query.values)} query values -> {after})"

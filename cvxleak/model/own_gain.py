@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import CvxleakError, ValidationError
-from cvxleak.core.validation import Array, plain_array, short, whole_number
+from cvxleak.core.validation import Array, counted, plain_array, short, whole_number
 from cvxleak.core.value import Value
 from cvxleak.model.gain import KINDS, Gain, GainMatrix, as_measures, as_shares, gain_entries
 
@@ -73,7 +73,7 @@ class OwnGain(Gain, Value):
 
     def rows(self, k: int) -> Array | None:
         """Return the rows of the gain (see `Gain.rows`)."""
-        rows = self._asked("rows", k, f"for {k} values")
+        rows = self._asked("rows", k, f"for {counted(k, 'value')}")
         if rows is None:
             return None
         table = GainMatrix(gain_entries(rows, f"gain.rows({k})"))

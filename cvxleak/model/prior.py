@@ -15,7 +15,9 @@ from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
     Array,
+    are,
     check_cells,
+    counted,
     in_order,
     label_tuple,
     probability_rows,
@@ -217,13 +219,16 @@ class Prior(Stored):
     def _repr_html_(self) -> str:
         from cvxleak.core.notebook import html_table
 
-        caption = f"Prior({len(self)} outcomes)"
+        caption = f"Prior({counted(len(self), 'outcome')})"
         rows = zip(self.labels, self.probabilities, strict=True)
         return html_table(caption, ("outcome", "probability"), rows)
 
     def __repr__(self) -> str:
         with np.printoptions(precision=4, threshold=6, edgeitems=2):
-            return f"Prior({len(self)} outcomes {preview(self.labels)}: {self.probabilities})"
+            return (
+                f"Prior({counted(len(self), 'outcome')} {preview(self.labels)}: "
+                f"{self.probabilities})"
+            )
 
 
 def as_prior(
@@ -258,7 +263,9 @@ def as_prior(
         array = probability_rows(result, name, 1)
         result = Prior(array, labels if labels is not None and len(labels) == len(array) else None)
     if len(result) != whole_number(size, "size", 0):
-        raise ValidationError(f"{name}: found {len(result)} outcomes; {short(size)} are needed")
+        raise ValidationError(
+            f"{name}: found {counted(len(result), 'outcome')}; {short(size)} {are(size)} needed"
+        )
     if labels is None or result.labels == labels:
         return result
     own, needed = set(result.labels), set(labels)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import in_order, short, whole_number
+from cvxleak.core.validation import counted, in_order, short, whole_number
 from cvxleak.core.value import Stored, preview
 from cvxleak.model.space import RecordSpace
 
@@ -168,7 +168,7 @@ class Query(Stored, ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.space!r} -> "
-            f"{len(self.values)} values {preview(self.values)})"
+            f"{counted(len(self.values), 'value')} {preview(self.values)})"
         )
 
 

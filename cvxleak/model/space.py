@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
-from cvxleak.core.validation import Array, in_order, label_tuple, short, whole_number
+from cvxleak.core.validation import Array, counted, in_order, label_tuple, short, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.model.prior import Prior, as_prior, has_labels
 
@@ -121,7 +121,7 @@ class RecordSpace(Stored):
         given = in_order(dataset, "dataset")
         if len(given) != self.records:
             raise ValidationError(
-                f"dataset: found {len(given)} records; the space has {self.records}"
+                f"dataset: found {counted(len(given), 'record')}; the space has {self.records}"
             )
         result = []
         for record, (value, places) in enumerate(zip(given, self._places, strict=True)):
@@ -264,7 +264,9 @@ class RecordSpace(Stored):
         count = f"{self.records} record" + ("s" if self.records > 1 else "")
         if len(set(self.alphabets)) == 1:
             alphabet = self.alphabets[0]
-            return f"RecordSpace({count} with {len(alphabet)} values {preview(alphabet)})"
+            return (
+                f"RecordSpace({count} with {counted(len(alphabet), 'value')} {preview(alphabet)})"
+            )
         return f"RecordSpace({count} with {preview(self.shape)} values)"
 
 
@@ -273,6 +275,6 @@ def check_table_size(space: RecordSpace) -> None:
     # NumPy's arrays have at most 64 dimensions.
     if space.size > TABLE_LIMIT or space.records > 64:
         raise ValidationError(
-            f"space: found {short(space.size)} datasets of {space.records} records; "
+            f"space: found {counted(space.size, 'dataset')} of {counted(space.records, 'record')}; "
             f"at most {TABLE_LIMIT} of at most 64 can be written out one by one"
         )

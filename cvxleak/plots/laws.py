@@ -9,7 +9,7 @@ import numpy as np
 
 from cvxleak.audit import Adversary
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, instance
+from cvxleak.core.validation import Array, counted, instance
 from cvxleak.measures import lumped_channel
 from cvxleak.model import Channel, Prior
 from cvxleak.model.prior import named_law
@@ -91,7 +91,9 @@ def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
     """
     instance(sources, SourceSet, "sources")
     if sources.size != 3:
-        raise ValidationError(f"sources: found {sources.size} outcomes; a triangle has three")
+        raise ValidationError(
+            f"sources: found {counted(sources.size, 'outcome')}; a triangle has three"
+        )
     axes = checked_axes(ax)
     axes.plot(*CORNERS[[0, 1, 2, 0]].T, color="0.2", linewidth=1.0)
     for i in range(3):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import instance, real_number, whole_number
+from cvxleak.core.validation import counted, instance, real_number, whole_number
 from cvxleak.core.value import Value
 from cvxleak.problem.bound import Bound, same
 from cvxleak.problem.candidates import plain
@@ -393,7 +393,9 @@ def _claims(claimed: Any, points: int) -> tuple[float | None, ...]:
         for place, claim in enumerate(given)
     ]
     if len(claims) != points:
-        raise ValidationError(f"claimed: found {len(claims)} values; there are {points} points")
+        raise ValidationError(
+            f"claimed: found {counted(len(claims), 'value')}; there are {counted(points, 'point')}"
+        )
     return tuple(claims)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.numbers import exact_law, fraction, to_json
-from cvxleak.core.validation import Array, instance
+from cvxleak.core.validation import Array, counted, instance
 from cvxleak.core.value import Value
 from cvxleak.exact.rationals import float_above
 from cvxleak.model import Channel, GainMatrix, Prior
@@ -114,7 +114,8 @@ class Refinement(Value):
         if self.processing.shape != (self.channel.shape[1], self.other.shape[1]):
             raise ValidationError(
                 f"processing: found shape {self.processing.shape}; a row for each of "
-                f"{self.channel.shape[1]} outputs and {self.other.shape[1]} columns are needed"
+                f"{counted(self.channel.shape[1], 'output')} and "
+                f"{counted(self.other.shape[1], 'column')} are needed"
             )
         self.gain.fits(len(self.prior))
         entries = [[fraction(x) for x in row] for row in self.gain.table.tolist()]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law
+from cvxleak.core.validation import counted
 from cvxleak.model import Channel, as_channel
 
 MOST_TERMS = 4_000_000
@@ -38,7 +39,7 @@ def on_one_input(
         return first, second.select(first.inputs, name="other")
     # Some labels are shared, maybe; then `select` would take a part without a word.
     raise ValidationError(
-        f"other: found {len(second.inputs)} inputs; the channel has {len(first.inputs)}"
+        f"other: found {counted(len(second.inputs), 'input')}; the channel has {len(first.inputs)}"
     )
 
 
@@ -91,6 +92,6 @@ def check_terms(inputs: int, before: int, after: int) -> None:
     """Say so if a linear program is too large to be written down."""
     if inputs * before * after > MOST_TERMS:
         raise ValidationError(
-            f"other: {inputs} inputs with {before} and {after} outputs make "
+            f"other: {counted(inputs, 'input')} with {before} and {counted(after, 'output')} make "
             f"{inputs * before * after} terms; at most {MOST_TERMS} are solved"
         )

@@ -15,7 +15,7 @@ from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
-from cvxleak.core.validation import Array, generator, instance, short
+from cvxleak.core.validation import Array, counted, generator, instance, short
 from cvxleak.core.value import preview
 from cvxleak.model import ChannelSet, Knowledge, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
@@ -123,7 +123,8 @@ class SampleAudit:
             return "Both bounds hold for the output itself."
         columns = len(self.channels.outputs)
         return (
-            f"The lower bound holds for the output itself, the upper one for its {columns} columns."
+            "The lower bound holds for the output itself, "
+            f"the upper one for its {counted(columns, 'column')}."
         )
 
     def violation(self, delta: float = 0.0, pairs: Any = None) -> DPViolation:
@@ -161,7 +162,8 @@ class SampleAudit:
             [
                 f"{self.bound.name}: {rounded(self.lower)} to {rounded(self.upper, up=True)} nats "
                 f"with {100 * self.confidence:g} % confidence",
-                f"{self.draws} draws of {secrets} secrets, sorted into {columns} columns; {chose}",
+                f"{counted(self.draws, 'draw')} of {counted(secrets, 'secret')}, "
+                f"sorted into {counted(columns, 'column')}; {chose}",
                 f"gap: {open_by:.2g} from the number of draws{more}, "
                 f"{self.search:.2g} from the search",
                 self.about,
@@ -316,8 +318,10 @@ def _secrets(draws: Samples, query: Query | None) -> tuple[Hashable, ...]:
         return values
     once = [label for label, many in found.items() if many == 1]
     if once:
+        more = len(once) - 1
+        others = f", as {'does' if more == 1 else 'do'} {counted(more, 'other')}" if more else ""
         raise ValidationError(
-            f"secret: {short(once[0])} appears once, as do {len(once) - 1} others; every secret "
+            f"secret: {short(once[0])} appears once{others}; every secret "
             "needs at least 2 draws (are the columns the right way round?)"
         )
     if len(found) == 1:

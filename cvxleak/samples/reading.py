@@ -9,7 +9,7 @@ from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
-from cvxleak.core.validation import is_missing, plain_label, short
+from cvxleak.core.validation import counted, is_missing, plain_label, short
 from cvxleak.core.value import Value, preview
 
 __all__ = ["Samples", "check_entry", "read_samples"]
@@ -45,7 +45,7 @@ class Samples(Value):
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ValidationError(
-                f"outputs: found {lengths['outputs']} for {lengths['secrets']} secrets"
+                f"outputs: found {lengths['outputs']} for {counted(lengths['secrets'], 'secret')}"
             )
         if not columns["secrets"]:
             raise ValidationError("secrets: found no draws")
@@ -68,7 +68,10 @@ class Samples(Value):
 
     def __repr__(self) -> str:
         found = self.distinct
-        return f"Samples({len(self)} draws of {len(found)} secrets {preview(found)})"
+        return (
+            f"Samples({counted(len(self), 'draw')} of {counted(len(found), 'secret')} "
+            f"{preview(found)})"
+        )
 
 
 def read_samples(samples: Any, secret: str = "x", output: str = "y") -> Samples:

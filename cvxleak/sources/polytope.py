@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.numbers import fraction, to_json
-from cvxleak.core.validation import Array, frozen_array
+from cvxleak.core.validation import Array, counted, frozen_array
 from cvxleak.core.value import Stored, check_keys
 
 __all__ = ["Polytope", "Support"]
@@ -205,7 +205,10 @@ class Polytope(Stored):
         return cls(data["lower"], data["upper"], data.get("matrix") or None, data.get("bound"))
 
     def __repr__(self) -> str:
-        return f"Polytope({len(self)} outcomes, {len(self.bound)} inequalities and the bounds)"
+        return (
+            f"Polytope({counted(len(self), 'outcome')}, "
+            f"{len(self.bound)} inequalities and the bounds)"
+        )
 
     def _box(self) -> Array:
         return np.column_stack([self.lower, self.upper])

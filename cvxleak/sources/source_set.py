@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import stacked, to_json
-from cvxleak.core.validation import Array, in_order, label_tuple, read_only, short, whole_number
+from cvxleak.core.validation import (
+    Array,
+    counted,
+    in_order,
+    label_tuple,
+    read_only,
+    short,
+    whole_number,
+)
 from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.model.prior import Prior
 from cvxleak.sources.confidence import Interval, confidence_box
@@ -344,12 +352,12 @@ class SourceSet(Stored):
     def __repr__(self) -> str:
         laws = sum(part.is_point for part in self.parts)
         convex = len(self.parts) - laws
-        counted = [
-            f"{n} {name}{'' if n == 1 else 's'}"
-            for n, name in ((laws, "distribution"), (convex, "convex part"))
-            if n
+        kinds = [
+            counted(n, name) for n, name in ((laws, "distribution"), (convex, "convex part")) if n
         ]
-        return f"SourceSet({self.size} outcomes {preview(self.labels)}: {', '.join(counted)})"
+        return (
+            f"SourceSet({counted(self.size, 'outcome')} {preview(self.labels)}: {', '.join(kinds)})"
+        )
 
 
 def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> SourceSet:

@@ -11,6 +11,7 @@ from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import (
+    counted,
     in_order,
     instance,
     label_tuple,
@@ -77,7 +78,9 @@ class CountEstimate(Value):
         for name in ("lower", "upper"):
             ends = tuple(whole_number(c, name, -1) for c in in_order(getattr(self, name), name))
             if len(ends) != len(published):
-                raise ValidationError(f"{name}: found {len(ends)} for {len(published)} numbers")
+                raise ValidationError(
+                    f"{name}: found {len(ends)} for {counted(len(published), 'number')}"
+                )
             object.__setattr__(self, name, ends)
         object.__setattr__(self, "confidence", _confidence(self.confidence))
 
@@ -118,7 +121,7 @@ class CountEstimate(Value):
 
     @property
     def _heading(self) -> str:
-        text, sure = f"{len(self.labels)} numbers", f"{100 * self.confidence:g} % confidence"
+        text, sure = counted(len(self.labels), "number"), f"{100 * self.confidence:g} % confidence"
         if not self.fits:
             return f"{text}; no counts fit what was published with {sure}"
         return f"{text}; simultaneous {sure} intervals"

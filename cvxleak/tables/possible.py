@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, lil_array, vstack
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
-from cvxleak.core.validation import Array, instance
+from cvxleak.core.validation import Array, counted, instance
 from cvxleak.core.value import Value
 from cvxleak.tables.arguments import MOST_PEOPLE, Cell
 from cvxleak.tables.noise import Interval
@@ -81,7 +81,10 @@ class PossibleCounts(Value):
         return pd.DataFrame({"number": self.numbers, **columns})
 
     def __repr__(self) -> str:
-        return f"PossibleCounts({len(self.numbers)} numbers, {len(self.known)} known exactly)"
+        return (
+            f"PossibleCounts({counted(len(self.numbers), 'number')}, "
+            f"{len(self.known)} known exactly)"
+        )
 
     def _repr_html_(self) -> str:
         """Return the bounds as a table."""

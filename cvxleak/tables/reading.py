@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
-from cvxleak.core.validation import in_order, is_missing, label_tuple, one_of, plain_label, short
+from cvxleak.core.validation import (
+    counted,
+    in_order,
+    is_missing,
+    label_tuple,
+    one_of,
+    plain_label,
+    short,
+)
 from cvxleak.core.value import preview
 from cvxleak.tables.arguments import MOST_PEOPLE, TOTAL, Cell, check_size, places_of
 
@@ -210,7 +218,9 @@ def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -
             for place in np.argwhere(unknown)
         ]
         raise ValidationError(
-            f"data: {len(cells)} of {unknown.size} cells have no count, {preview(tuple(cells))}; "
+            f"data: {len(cells)} of {counted(unknown.size, 'cell')} "
+            f"{'has' if len(cells) == 1 else 'have'} no count, "
+            f"{preview(tuple(cells))}; "
             "missing may be 'zero', which takes them as 0; zeros lists cells in which nobody can be"
         )
     return variables, counts, across

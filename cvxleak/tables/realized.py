@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
-from cvxleak.core.validation import Array, instance, read_only
+from cvxleak.core.validation import Array, counted, instance, read_only
 from cvxleak.core.value import Value
 from cvxleak.model import Prior, as_prior
 from cvxleak.tables.arguments import Cell, places_of
@@ -123,7 +123,10 @@ class RealizedLeakage(Value):
         count = sum(self.people)
         who = f"{count} {'person' if count == 1 else 'people'}"
         ends = f"at most {most}" if least == most else f"at most {least} to {most}"
-        return f"RealizedLeakage({who} in {len(self.cells)} cells, {ends} nats about one of them)"
+        return (
+            f"RealizedLeakage({who} in {counted(len(self.cells), 'cell')}, "
+            f"{ends} nats about one of them)"
+        )
 
     def _repr_html_(self) -> str:
         """Return a line for each cell."""

@@ -18,7 +18,9 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     SIZE_LIMIT,
     Array,
+    are,
     check_cells,
+    counted,
     in_order,
     instance,
     real_number,
@@ -160,15 +162,17 @@ class TableRelease(Value):
             absent = tuple(label for label in self.numbers if label not in given)
             if absent:
                 raise ValidationError(
-                    f"published: {len(absent)} of {len(self.numbers)} numbers are missing, "
-                    + preview(absent)
+                    f"published: {len(absent)} of {counted(len(self.numbers), 'number')} "
+                    f"{are(len(absent))} missing, " + preview(absent)
                 )
             values = tuple(given[label] for label in self.numbers)
         else:
             values = in_order(published, "published")
         if len(values) != len(self.numbers):
             raise ValidationError(
-                f"published: found {len(values)} values; {len(self.numbers)} numbers are published"
+                f"published: found {counted(len(values), 'value')}; "
+                f"{counted(len(self.numbers), 'number')} "
+                f"{are(len(self.numbers))} published"
             )
         return [
             whole_number(_as_int(y), f"published[{label!r}]", -SIZE_LIMIT, SIZE_LIMIT)

@@ -346,7 +346,7 @@ def test_what_does_not_fit(write: Write, parts: list[str], message: str):
     [
         ("", "is empty"),
         ("1,2\n", "row 0 sums to 3.0"),
-        ("1,0\n", "found 1 rows; the query has 3 values"),
+        ("1,0\n", "found 1 row; the query has 3 values"),
         ("1,0\n1\n1,0\n", "line 2 .* has 1 cell, but line 1 has 2"),
         ("1,0\nx,1\n1,0\n", "line 2, column 1 of .* found 'x'"),
         (",a,b\nx,1,0\ny,1,0\nw,1,0\n", r"inputs are .* lack \['z'\]"),
@@ -441,7 +441,7 @@ def test_tables(write: Write, tmp_path: Path):
         ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: allowed with microdata only"),
         ('people = 3\ncounts = "counts.csv"\n', "table: either microdata or counts or people"),
         ('counts = "nothing.csv"\n', "nothing.csv"),
-        ('counts = "counts.csv"\n', "table.counts: 1 of 4 cells have no count, [('m', 2)]"),
+        ('counts = "counts.csv"\n', "table.counts: 1 of 4 cells has no count, [('m', 2)]"),
         ('counts = "counts.csv"\nmissing = "category"\n', "table.missing: found 'category'"),
         (
             'people = 3\nmissing = "zero"\ncategories = { sex = ["f"] }\n',

@@ -153,7 +153,7 @@ HALVES = [0.5, 0.5]
     ("call", "message"),
     [
         (lambda: f_divergence(HALVES, HALVES, "kl"), "divergence: found 'kl'; allowed: 'chi-sq"),
-        (lambda: f_divergence(HALVES, [1.0], "chi-square"), "reference: found 1 outcomes; 2 are"),
+        (lambda: f_divergence(HALVES, [1.0], "chi-square"), "reference: found 1 outcome; 2 are"),
         (lambda: f_divergence([0.5], HALVES, "chi-square"), "prior: sums to 0.5"),
         (lambda: renyi_divergence(HALVES, HALVES, 0), "alpha: found 0"),
         (lambda: renyi_dp_epsilon(np.eye(2), -1), "alpha: found -1"),

@@ -86,7 +86,7 @@ class TestValidation:
             Channel(matrix)
 
     def test_bad_labels(self):
-        with pytest.raises(ValidationError, match=r"^inputs: found 1 labels; 2 are needed"):
+        with pytest.raises(ValidationError, match=r"^inputs: found 1 label; 2 are needed"):
             Channel(np.eye(2), inputs=["a"])
         with pytest.raises(ValidationError, match=r"^outputs: .*equal"):
             Channel(np.eye(2), outputs=["a", "a"])

@@ -27,7 +27,7 @@ def test_absolute_and_squared():
 def test_from_matrix_keeps_labels():
     d = Distortion.from_matrix([[0, 2]], ["v"], ["x", "y"])
     assert d == Distortion([[0, 2]], ["v"], ["x", "y"])
-    assert repr(d) == "Distortion(1 inputs ['v'] -> 2 outputs ['x', 'y'])"
+    assert repr(d) == "Distortion(1 input ['v'] -> 2 outputs ['x', 'y'])"
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_gains_are_values(gain):
         (lambda: GainMatrix([[1, math.inf]]), "table: found entries from 1.0 to inf; gains are fi"),
         (lambda: GainMatrix([1, 2]), "table: expected 2 dim"),
         (lambda: GainMatrix([[]]), "table: found shape"),
-        (lambda: GainMatrix([[1, 2]], ["a", "b"]), "actions: found 2 labels; 1 are needed"),
+        (lambda: GainMatrix([[1, 2]], ["a", "b"]), "actions: found 2 labels; 1 is needed"),
         (lambda: GuessInTries(0), "tries: found 0"),
         (lambda: GuessInTries(1.5), "tries: expected an integer"),  # pyright: ignore[reportArgumentType]
         (lambda: Arimoto(1), r"alpha: found 1; it must be in \(1, inf"),

@@ -220,7 +220,7 @@ class TestMatching:
 
     @pytest.mark.parametrize("prior", [[1.0], [0.5, 0.25, 0.25], Prior([1.0])])
     def test_wrong_size(self, prior):
-        with pytest.raises(ValidationError, match=r"^source: found . outcomes; 2 are needed"):
+        with pytest.raises(ValidationError, match=r"^source: found . outcomes?; 2 are needed"):
             as_prior(prior, 2, "source", ("no", "yes"))
 
     def test_the_argument_is_named(self):

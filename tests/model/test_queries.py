@@ -267,7 +267,7 @@ class TestManyRecords:
             self.query(3).table()
         with pytest.raises(ValidationError, match=r"^space: found 8388608 datasets"):
             TableQuery(RecordSpace.binary(23), [0], [0])
-        with pytest.raises(ValidationError, match=r"^space: found 1 datasets of 65 records"):
+        with pytest.raises(ValidationError, match=r"^space: found 1 dataset of 65 records"):
             TableQuery(RecordSpace([[0]] * 65), [0], [0])
 
 
@@ -307,7 +307,7 @@ class TestAdditive:
         [
             (None, "^contributions: expected a sequence"),
             ([], "^contributions: found 0 records; the space has 2"),
-            ([(0, 1)], "^contributions: found 1 records; the space has 2"),
+            ([(0, 1)], "^contributions: found 1 record; the space has 2"),
             ([(0, 1), (0, 1)], r"^contributions\[1\]: found 2; 3 are needed"),
             ([(0, 1), 3], r"^contributions\[1\]: expected a sequence"),
             ([(0, -1), (0, 1, 2)], r"^contributions\[0\]: found -1"),
@@ -366,7 +366,7 @@ class TestAdditive:
         ("changes", "message"),
         [
             ({"contributions": [[[[0], [1]], 3]]}, "^contributions: found 3"),
-            ({"contributions": [[[[0], [1]], 1]]}, "^contributions: found 1 records"),
+            ({"contributions": [[[[0], [1]], 1]]}, "^contributions: found 1 record"),
             ({"contributions": 5}, "^contributions: expected a sequence"),
             ({"contributions": [5]}, "^contributions: found 5; pairs"),
             ({"totals": [[0]]}, "^totals: found 1; there are 3 values"),

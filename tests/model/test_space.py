@@ -29,7 +29,7 @@ def test_ten_thousand_records():
 
 
 def test_repr():
-    assert repr(RecordSpace([["x"]])) == "RecordSpace(1 record with 1 values ['x'])"
+    assert repr(RecordSpace([["x"]])) == "RecordSpace(1 record with 1 value ['x'])"
     assert repr(RecordSpace([(0, 1), (0,)])) == "RecordSpace(2 records with [2, 1] values)"
 
 
@@ -62,7 +62,7 @@ def test_bad_numbers_of_records(n):
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ((0,), "^dataset: found 1 records; the space has 2"),
+        ((0,), "^dataset: found 1 record; the space has 2"),
         ((0, "a", 0), "^dataset: found 3 records"),
         ((0, "c"), r"^dataset\[1\]: found 'c'; its alphabet is \['a', 'b'\]"),
         (([0], "a"), r"^dataset\[0\]: found \[0\]"),

@@ -154,7 +154,7 @@ class TestLabels:
             label_tuple(labels, 2, "inputs")
 
     def test_count(self):
-        with pytest.raises(ValidationError, match=r"^inputs: found 1 labels; 2 are needed"):
+        with pytest.raises(ValidationError, match=r"^inputs: found 1 label; 2 are needed"):
             label_tuple(["a"], 2, "inputs")
 
     def test_not_iterable(self):

@@ -166,7 +166,7 @@ def test_what_cannot_be_published_is_refused():
         possible_counts(release, [4, 0, 3])
     with pytest.raises(ValidationError, match="found 2 values; 3 numbers are published"):
         possible_counts(release, [3, 0])
-    with pytest.raises(ValidationError, match=r"1 of 3 numbers are missing, \[\('total',\)\]"):
+    with pytest.raises(ValidationError, match=r"1 of 3 numbers is missing, \[\('total',\)\]"):
         possible_counts(release, {"a": 3, "b": 0})
     with pytest.raises(ValidationError, match=r"found \('c',\)"):
         possible_counts(release, {"a": 3, "b": 0, "c": 3})

@@ -107,7 +107,7 @@ def test_listed_categories_may_be_empty_and_are_all():
 def test_cells_without_a_line_are_named_unless_their_counts_are_certain(tmp_path):
     path = tmp_path / "counts.csv"
     path.write_text("x,y,count\na,c,2\nb,c,1\nb,d,3\n")
-    with pytest.raises(ValidationError, match=r"1 of 4 cells have no count, \[\('a', 'd'\)\]"):
+    with pytest.raises(ValidationError, match=r"1 of 4 cells has no count, \[\('a', 'd'\)\]"):
         Table.from_counts(path)
     taken = Table.from_counts(path, missing="zero").counts
     assert taken.tolist() == [[2, 0], [1, 3]]

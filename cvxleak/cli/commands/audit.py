@@ -13,7 +13,7 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining, named, place
 from cvxleak.cli.commands.solve import Asked, answer
-from cvxleak.cli.documents import Output, check_targets, counted, write_page
+from cvxleak.cli.documents import Output, check_targets, write_page
 from cvxleak.cli.options import (
     Json,
     Picture,
@@ -27,6 +27,7 @@ from cvxleak.cli.options import (
     number,
 )
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile

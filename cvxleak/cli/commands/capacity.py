@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining, place
-from cvxleak.cli.documents import Output, counted
+from cvxleak.cli.documents import Output
 from cvxleak.cli.options import Json, Proof, Tolerance, Unit, Units, check_limits
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import counted
 
 __all__ = ["capacity"]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cvxleak.cli.commands.solve import Asked, answer
-from cvxleak.cli.documents import counted
 from cvxleak.cli.options import (
     Json,
     Picture,
@@ -20,6 +19,7 @@ from cvxleak.cli.options import (
     Units,
     number,
 )
+from cvxleak.core.validation import counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile

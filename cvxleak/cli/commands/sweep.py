@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining, named
-from cvxleak.cli.documents import check_targets, counted, report_document, write_document
+from cvxleak.cli.documents import check_targets, report_document, write_document
 from cvxleak.cli.options import (
     Json,
     Picture,
@@ -22,6 +22,7 @@ from cvxleak.cli.options import (
     number,
     whole,
 )
+from cvxleak.core.validation import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress

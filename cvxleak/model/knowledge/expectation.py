@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, dimensions, frozen_array, in_order, real_number, short
+from cvxleak.core.validation import (
+    Array,
+    are,
+    counted,
+    dimensions,
+    frozen_array,
+    in_order,
+    real_number,
+    short,
+)
 from cvxleak.core.value import check_keys
 from cvxleak.model.knowledge.base import Knowledge, labels_of
 from cvxleak.model.query import Query
@@ -212,7 +221,10 @@ def _written_out(feature: Any, arguments: list[tuple[Any, ...]]) -> Array:
         values = frozen_array(feature, "feature", dimensions(feature, "feature")).ravel()
     table = frozen_array(values, "feature", 1)
     if len(table) != len(arguments):
-        raise ValidationError(f"feature: found {len(table)} numbers; {len(arguments)} are needed")
+        raise ValidationError(
+            f"feature: found {counted(len(table), 'number')}; "
+            f"{len(arguments)} {are(len(arguments))} needed"
+        )
     if not np.isfinite(table).all():
         raise ValidationError("feature: found an infinite number; all have to be finite")
     return table

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, frozen_array, instance
+from cvxleak.core.validation import Array, counted, frozen_array, instance
 from cvxleak.core.value import check_keys
 from cvxleak.model.channel_set import ChannelSet
 from cvxleak.model.noise.real_output import Cells, RealOutput
@@ -134,4 +134,4 @@ class BoundedDensity(RealOutput):
 
     def __repr__(self) -> str:
         values, cells = self.masses.shape
-        return f"BoundedDensity({values} values, {cells} cells)"
+        return f"BoundedDensity({counted(values, 'value')}, {counted(cells, 'cell')})"
