@@ -42,7 +42,8 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
         furthest = _furthest(channels, output)
         above = float(_divergences(furthest, output).max())
         if above <= attained + gap.allowed(above) / 4:
-            stopped = Stopped.TOLERANCE
+            # What the proof leaves open is between these rows and the furthest ones.
+            stopped = Stopped.NO_PROGRESS
             break
         rows, owner = np.vstack([rows, furthest]), np.append(owner, np.arange(size))
         law = _best(rows, gap, clock)
@@ -84,16 +85,33 @@ def _divergences(rows: Array, output: Array) -> Array:
 
 
 def _furthest(channels: ChannelSet, output: Array) -> Array:
-    """Return a row of each box far from the output distribution: a vertex, by its tangent."""
-    rows = channels.center.matrix
-    best, far = rows, _divergences(rows, output)
+    """Return a row of each box far from the output distribution."""
+    boxes = zip(channels.lower, channels.upper, channels.center.matrix, strict=True)
+    return np.array([_furthest_in(low, high, row, output) for low, high, row in boxes])
+
+
+def _furthest_in(low: Array, high: Array, center: Array, output: Array) -> Array:
+    """Return a row of a box far from the output distribution: a vertex that is a local maximum.
+
+    The divergence is convex, so each row is followed by the best one for its tangent. The first
+    ones are the best for the center's tangent and for the chords, without and with one output put
+    before or after all others.
+    """
+    log_output = np.log(np.maximum(output, 1e-300))
+    ends = np.stack([low, high])
+    (at_low, at_high) = ends * (np.log(np.maximum(ends, 1e-300)) - log_output)
+    chords = (at_high - at_low) / np.maximum(high - low, 1e-300)
+    first = (1 + np.ptp(chords)) * np.eye(len(low))
+    prices = np.vstack(
+        [np.log(np.maximum(center, 1e-300)) - log_output, chords, chords + first, chords - first]
+    )
+    best, far = center, float(_divergences(center[None], output)[0])
     for _ in range(TURNS):
-        price = np.log(np.maximum(rows, 1e-300)) - np.log(np.maximum(output, 1e-300))
-        rows = largest_rows(channels.lower[:, None], channels.upper[:, None], price[:, None])
-        rows = rows[:, 0, 0] / rows[:, 0, 0].sum(axis=1, keepdims=True)
-        now = _divergences(rows, output)
-        better = now > far + 1e-15
-        if not better.any():
+        rows = largest_rows(low[None, None], high[None, None], prices[None])[0, :, 0]
+        rows /= rows.sum(axis=1, keepdims=True)
+        reached = _divergences(rows, output)
+        if not reached.max() > far + 1e-15:
             break
-        best, far = np.where(better[:, None], rows, best), np.maximum(now, far)
+        best, far = rows[reached.argmax()], float(reached.max())
+        prices = np.log(np.maximum(rows, 1e-300)) - log_output
     return best

@@ -1,6 +1,7 @@
 """Capacities of sets of channels."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from cvxleak import capacity, verify
 from cvxleak.capacities import Capacity
 from cvxleak.model import Channel, ChannelSet
+from cvxleak.problem import Status, Stopped
+from cvxleak.samples import channels_from_counts
 
 
 def test_the_bracket_of_a_binary_set_is_attained_by_members():
@@ -47,6 +50,40 @@ def test_rows_that_were_listed_by_hand():
     bound = capacity(channels)
     assert bound.upper >= capacity([[1.0, 0.0], [0.55, 0.45]]).lower
     assert bound.lower <= capacity([[0.97, 0.03], [0.65, 0.35]]).upper
+
+
+@pytest.mark.parametrize("counts", [[[8, 9, 7], [10, 11, 8]], [[10, 10, 4], [9, 12, 3]]])
+def test_the_upper_bound_is_the_capacity_with_all_vertices_as_inputs(counts):
+    channels = channels_from_counts(counts, confidence=0.95)
+    bound = capacity(channels)
+    assert bound.status is Status.CERTIFIED
+    rows = []
+    for low, high in zip(channels.lower, channels.upper, strict=True):
+        for order in permutations(range(3)):
+            row = low.copy()
+            for y in order:
+                row[y] += min(high[y] - low[y], 1 - row.sum())
+            rows.append(row)
+    assert bound.upper == pytest.approx(capacity(rows).lower, abs=1e-6)
+    assert bound.attained == pytest.approx(capacity(rows).lower, abs=1e-6)
+
+
+def test_what_local_maxima_leave_open_is_not_put_down_to_rounding():
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.full(7, 0.7), size=4)
+    open_ends = [
+        bound
+        for _ in range(10)
+        if (
+            bound := capacity(
+                channels_from_counts([rng.multinomial(60, row) for row in rows], confidence=0.95)
+            )
+        ).status
+        is not Status.CERTIFIED
+    ]
+    assert open_ends
+    assert all(bound.stats["stopped"] is Stopped.NO_PROGRESS for bound in open_ends)
+    assert all(bound.upper - (bound.attained or 0) < 0.1 * bound.upper for bound in open_ends)
 
 
 def test_candidates_and_forgeries():
