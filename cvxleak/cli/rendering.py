@@ -245,7 +245,8 @@ class Page:
         self.console.print(line * self.width)
         for quantity in quantities:
             lower, upper = ends(quantity)
-            line = Text(f"{quantity.name:<{name}}{lower:>11}{upper:>13}  {quantity.unit:<13}")
+            of = f", delta {quantity.delta:g}" if quantity.delta else ""
+            line = Text(f"{quantity.name + of:<{name}}{lower:>11}{upper:>13}  {quantity.unit:<13}")
             self.console.print(line + _status(quantity), soft_wrap=True)
             self.write(quantity.meaning, indent="  ")
 

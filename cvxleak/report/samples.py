@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import in_order, real_number
+from cvxleak.core.value import rounded
 from cvxleak.model import Knowledge, Query
 from cvxleak.problem.bound import converted
 from cvxleak.report import names
@@ -19,7 +20,7 @@ from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
 
 if TYPE_CHECKING:
-    from cvxleak.samples import SampleAudit
+    from cvxleak.samples import DPViolation, SampleAudit
 
 __all__ = ["samples_report"]
 
@@ -116,7 +117,7 @@ def samples_report(
     for delta in levels:
         violation = found.violation(delta)
         lower = converted(violation.epsilon, "nats", unit)
-        meaning = f"{_confident(found)} {violation.why}"
+        meaning = f"{_confident(found)} {_ruled_out(violation, lower, unit)}"
         quantities.append(Quantity(name, lower, math.inf, unit, BOUND, meaning, delta=delta))
     facts = {
         "secrets": found.counts.shape[0],
@@ -148,6 +149,14 @@ def _leakage(
     )
     bound = replace(audit.bound, lower=audit.lower, upper=audit.upper, attained=None)
     return Quantity.of_bound(name, bound, unit, meaning, entropy_floor=floor)
+
+
+def _ruled_out(violation: DPViolation, epsilon: float, unit: str) -> str:
+    if epsilon == 0:
+        return f"{violation.why}."
+    of = f"(epsilon, delta)-DP with delta {violation.delta:g}: " if violation.delta else ""
+    below = f" below {rounded(epsilon)} {unit}" if math.isfinite(epsilon) else ""
+    return f"{of}every epsilon{below} is ruled out, because {violation.why}."
 
 
 def _confident(audit: SampleAudit) -> str:

@@ -16,14 +16,14 @@ from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, counted, generator, instance, short
-from cvxleak.core.value import preview
+from cvxleak.core.value import preview, rounded
 from cvxleak.model import ChannelSet, Knowledge, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.samples.columns import Columns, columns_between, columns_listed, columns_seen
 from cvxleak.samples.counts import channels_from_counts, read_confidence
 from cvxleak.samples.reading import Samples, read_samples
-from cvxleak.samples.violation import DPViolation, dp_violation, rounded
+from cvxleak.samples.violation import DPViolation, dp_violation
 
 __all__ = ["SampleAudit", "audit_samples"]
 

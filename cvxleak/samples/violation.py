@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import permutations
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, in_order, instance, plain_label, real_number, short
-from cvxleak.core.value import preview
+from cvxleak.core.value import preview, rounded
 from cvxleak.exact import balls
 from cvxleak.model import ChannelSet
 
@@ -74,21 +73,6 @@ class DPViolation:
             return self.why
         level = f"(epsilon, {self.delta:g})"
         return f"not {level}-private for epsilon below {rounded(self.epsilon)}: {self.why}"
-
-
-def rounded(value: float, up: bool = False) -> str:
-    """Return a number of at least 0 with four digits, rounded down, or up.
-
-    Examples
-    --------
-    >>> from cvxleak.samples.violation import rounded
-    >>> rounded(0.123456), rounded(0.123456, up=True), rounded(float("inf"))
-    ('0.1234', '0.1235', 'inf')
-    """
-    if math.isinf(value):
-        return str(value)
-    direction = ROUND_CEILING if up else ROUND_FLOOR
-    return f"{float(Context(4, direction).create_decimal_from_float(value)):g}"
 
 
 def dp_violation(

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from cvxleak.core import ValidationError
+from cvxleak.core.value import rounded
 from cvxleak.model import KnownMarginals
 from cvxleak.proofs import verify
 from cvxleak.queries import count
@@ -132,6 +133,13 @@ def test_a_spec_says_whose_the_secrets_are(run: Run, write: Callable[..., Path],
     assert [q["delta"] for q in epsilons] == [0, 0.1]
     assert epsilons[0]["lower"] == pytest.approx(audit.violation().epsilon, abs=1e-6)
     assert epsilons[0]["lower"] < audit.violation(pairs=[(0, 2)]).epsilon
+    assert "confidence: every epsilon below " in epsilons[0]["meaning"]
+    approximate = audit.violation(0.1)
+    assert epsilons[1]["meaning"].endswith(
+        "(epsilon, delta)-DP with delta 0.1: every epsilon below "
+        f"{rounded(approximate.epsilon)} nats is ruled out, because {approximate.why}."
+    )
+    assert "record DP epsilon, delta 0.1  " in found.stdout
     other = write('[query]\nkind = "count"\nrecords = 2\n[adversary]\nkind = "independent"')
     refused = run("audit", other, "--samples", counts)
     assert refused.exit_code == 2
