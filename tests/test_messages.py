@@ -4,14 +4,30 @@ import re
 
 import pytest
 
-from cvxleak import Channel, Prior
+from cvxleak import Channel, Prior, calibrate, capacity, leakage_curve, record_leakage
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import are, counted
 from cvxleak.design import design_for_prior
-from cvxleak.model import KnownMarginals, Mechanism
+from cvxleak.mechanisms import binary_symmetric
+from cvxleak.model import KnownMarginals, Mechanism, as_gain
 from cvxleak.queries import parity
 from cvxleak.refinement import refines
-from cvxleak.samples import Samples, audit_samples
+from cvxleak.samples import Samples, audit_samples, sample_mechanism
+from cvxleak.sweeps import sweep
+from cvxleak.tables import (
+    RandomRounding,
+    Table,
+    TableRelease,
+    estimate_counts,
+    possible_counts,
+    realized_leakage,
+    table_leakage,
+    table_privacy,
+)
+
+MECHANISM = Mechanism(parity(2), binary_symmetric(0.1))
+RELEASE = TableRelease(Table({"sex": ["f", "m"]}, counts=[7, 2]), RandomRounding(3))
+PUBLISHED = [6, 3, 9]
 
 
 def test_a_noun_and_a_verb_agree_with_their_number():
@@ -69,3 +85,43 @@ def test_a_message_about_one_is_in_the_singular(call, message):
 )
 def test_a_repr_of_one_is_in_the_singular(value, text):
     assert repr(value) == text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bad: leakage_curve(MECHANISM, [0.0], progress=bad),
+        lambda bad: record_leakage(MECHANISM, 0.0, progress=bad),
+        lambda bad: audit_samples((["a", "b"] * 9, [0, 1] * 9), progress=bad),
+        lambda bad: sample_mechanism(lambda x: x, [0, 1], 2, progress=bad),
+        lambda bad: sweep(lambda n: n, {"n": [1]}, progress=bad),
+        lambda bad: calibrate(
+            lambda p: MECHANISM, (0.1, 0.4), leakage=0.1, entropy_floor=0.0, progress=bad
+        ),
+        lambda bad: estimate_counts(PUBLISHED, RELEASE, progress=bad),
+        lambda bad: possible_counts(RELEASE, PUBLISHED, progress=bad),
+        lambda bad: realized_leakage(RELEASE, PUBLISHED, progress=bad),
+        lambda bad: table_leakage(RELEASE).number("f", progress=bad),
+        lambda bad: table_leakage(RELEASE).whole(progress=bad),
+        lambda bad: table_privacy(RELEASE, progress=bad),
+        lambda bad: table_privacy(RELEASE).profile(0.5, progress=bad),
+        lambda bad: table_privacy(RELEASE).trade_off([0.5], progress=bad),
+        lambda bad: table_privacy(RELEASE).zcdp(progress=bad),
+    ],
+)
+def test_progress_is_a_function(call):
+    with pytest.raises(ValidationError, match=r"^progress: expected a function .*, found True$"):
+        call(True)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: record_leakage(MECHANISM, 0.0, gain="guess"), lambda: as_gain("guess", 2)]
+)
+def test_what_is_no_gain_is_told_which_there_are(call):
+    with pytest.raises(ValidationError, match=r"^gain: expected a Gain, found 'guess'.* Guess, Gu"):
+        call()
+
+
+def test_a_path_in_place_of_a_channel_is_told_what_reads_it():
+    with pytest.raises(ValidationError, match=r"^channel: .*'file\.csv'; Channel\.from_csv reads"):
+        capacity("file.csv")

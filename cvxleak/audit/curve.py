@@ -14,7 +14,7 @@ from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.audited_floors import AuditedFloors
 from cvxleak.audit.search.turns import in_turns
-from cvxleak.core.clock import Clock, Progress, Stop
+from cvxleak.core.clock import Clock, Progress, Stop, check_progress
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput
@@ -223,6 +223,7 @@ def leakage_curve(
     >>> leakage_curve(rounded, [0.0, 2.4, 2.7], gain=Guess()).upper.round(3)
     array([0.5  , 0.359, 0.244])
     """
+    check_progress(progress)
     clock = Clock(time_limit)
     floors = tuple(
         real_number(b, "entropy_floors", 0.0) for b in in_order(entropy_floors, "entropy_floors")

@@ -45,7 +45,7 @@ from cvxleak.core.validation import (
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Gain, Mechanism, Prior
-from cvxleak.model.gain import FORMS, Form
+from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
@@ -188,7 +188,7 @@ class ProductLeakage(Problem):
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
         for name, value in given.items():
             object.__setattr__(self, name, known_laws(space, name, value))
-        object.__setattr__(self, "gain", instance(self.gain, Gain, "gain"))
+        object.__setattr__(self, "gain", gain_instance(self.gain))
         object.__setattr__(self, "form", one_of(self.form, FORMS, "form"))
         if not self.told.is_leakage:
             self._check_gain()

@@ -37,7 +37,7 @@ from cvxleak.model import (
     RealOutput,
     Shannon,
 )
-from cvxleak.model.gain import FORMS, Form
+from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -182,7 +182,7 @@ class RecordLeakage(Problem):
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "adversaries", as_knowledge(adversaries, mechanism.query))
         name = "record leakage" if size == 1 else f"leakage about {size} records"
-        object.__setattr__(self, "gain", instance(gain, Gain, "gain"))
+        object.__setattr__(self, "gain", gain_instance(gain))
         object.__setattr__(self, "form", one_of(form, FORMS, "form"))
         if not self.told.is_leakage:
             name = self.told.name

@@ -10,13 +10,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from cvxleak.core.validation import real_number
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import real_number, short
 
-__all__ = ["Clock", "Progress", "Stop"]
+__all__ = ["Clock", "Progress", "Stop", "check_progress"]
 
 Progress = Callable[[float, float, int], None]
 """What a search tells: the lower and the upper bound so far, and the nodes or parts done."""
+
+
+def check_progress(progress: Any) -> None:
+    """Say so if what is to be told about progress is neither None nor a function."""
+    if progress is not None and not callable(progress):
+        raise ValidationError(
+            f"progress: expected a function (such as print) or None, found {short(progress)}"
+        )
 
 
 class Clock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -366,6 +367,11 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
         return channel
     if hasattr(channel, "iloc"):
         return Channel.from_pandas(channel)
+    if isinstance(channel, (str, os.PathLike)):
+        raise ValidationError(
+            f"{name}: expected a Channel or an array, found {short(channel)}; "
+            "Channel.from_csv reads a file"
+        )
     return Channel(probability_rows(channel, name, 2))
 
 

@@ -13,7 +13,7 @@ and posterior rho_y. Three forms (`Form`) measure how much the outputs help:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from itertools import combinations
@@ -53,6 +53,7 @@ __all__ = [
     "as_shares",
     "gain_entries",
     "gain_from_dict",
+    "gain_instance",
 ]
 
 Form = Literal["posterior", "rise", "factor"]
@@ -471,7 +472,7 @@ def gain_from_dict(data: Mapping[str, Any]) -> Gain:
         raise ValidationError(f"gain: found {short(data)}; {error}") from error
 
 
-KINDS: dict[str, Callable[..., Gain]] = {
+KINDS: dict[str, type[Gain]] = {
     "shannon": Shannon,
     "guess": Guess,
     "tries": GuessInTries,
@@ -479,6 +480,16 @@ KINDS: dict[str, Callable[..., Gain]] = {
     "gini": Gini,
     "arimoto": Arimoto,
 }
+
+
+def gain_instance(value: Any, name: str = "gain") -> Gain:
+    """Return a gain, or say which there are."""
+    if not isinstance(value, Gain):
+        listed = ", ".join(kind.__name__ for kind in KINDS.values())
+        raise ValidationError(
+            f"{name}: expected a Gain, found {short(value)}; cvxleak.model has {listed}"
+        )
+    return value
 
 
 def gain_entries(table: Any, name: str) -> Array:

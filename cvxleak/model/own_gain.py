@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.core.validation import Array, counted, plain_array, short, whole_number
 from cvxleak.core.value import Value
-from cvxleak.model.gain import KINDS, Gain, GainMatrix, as_measures, as_shares, gain_entries
+from cvxleak.model.gain import (
+    KINDS,
+    Gain,
+    GainMatrix,
+    as_measures,
+    as_shares,
+    gain_entries,
+    gain_instance,
+)
 
 __all__ = ["OwnGain", "as_gain", "checked_gain", "provable_gain"]
 
@@ -147,7 +155,10 @@ def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     GainMatrix(2 actions [0, 1] on 2 values)
     """
     size = whole_number(k, "k", 1)
-    made = gain if isinstance(gain, Gain) else GainMatrix(gain_entries(gain, name))
+    if isinstance(gain, (Gain, str)):
+        made = gain_instance(gain, name)
+    else:
+        made = GainMatrix(gain_entries(gain, name))
     made.fits(size, name)
     return made if type(made) in (*KINDS.values(), OwnGain) else OwnGain(made)
 

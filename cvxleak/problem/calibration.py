@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import Clock, check_progress
 from cvxleak.core.errors import CvxleakError, InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import instance, real_number
 from cvxleak.problem.bound import Bound
@@ -107,6 +107,7 @@ def least_noise(
     """
     if not callable(family):
         raise ValidationError(f"family: expected a function of the parameter, found {family!r:.40}")
+    check_progress(progress)
     quiet, noisy, whole = _range(between)
     fine = 1.0 if whole else abs(noisy - quiet) * 1e-4
     if resolution is not None:

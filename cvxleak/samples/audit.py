@@ -13,7 +13,7 @@ import numpy as np
 
 from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import Clock, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, counted, generator, instance, short
 from cvxleak.core.value import preview, rounded
@@ -258,6 +258,7 @@ def audit_samples(
     >>> print(audit_samples((secrets, seconds)))
     capacity: 0.0...
     """
+    check_progress(progress)
     level = read_confidence(confidence)
     if outputs is not None and bins is not None:
         raise ValidationError("bins: outputs are given, which are columns of their own")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak.core.clock import check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import generator, in_order, label_tuple, short, whole_number
 from cvxleak.samples.reading import Samples, check_entry
@@ -61,6 +62,7 @@ def sample_mechanism(
     >>> print(audit_samples(samples, outputs=[0, 1]).violation())
     not (epsilon, 0)-private for epsilon below ...
     """
+    check_progress(progress)
     if not callable(f):
         raise ValidationError(f"f: expected a function, found {short(f)}")
     listed = in_order(inputs, "inputs")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import Any
 
+from cvxleak.core.clock import check_progress
 from cvxleak.core.errors import CvxleakError, InfeasibleError, UnboundedError, ValidationError
 from cvxleak.core.validation import in_order, plain_label, short, whole_number
 from cvxleak.problem.bound import Bound
@@ -135,6 +136,7 @@ def sweep(
     workers = whole_number(jobs, "jobs", -1)
     if workers == 0:
         raise ValidationError("jobs: found 0; it must be at least 1, or -1 for all processors")
+    check_progress(progress)
     if along is not None and along not in points[0]:
         raise ValidationError(f"along: found {short(along)}; allowed: {sorted(points[0])}")
     proofs = None if certificates is None else Proofs(certificates)

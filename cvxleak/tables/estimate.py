@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from cvxleak.core.clock import check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.numbers import fraction
@@ -227,6 +228,7 @@ def estimate_counts(
     >>> found[0], found["all"]
     ((6, 34), (933, 1067))
     """
+    check_progress(progress)
     level = _confidence(confidence)
     if isinstance(noise, TableRelease):
         published = dict(zip(noise.numbers, noise.as_published(published), strict=True))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit import record_leakage
 from cvxleak.audit.cases import known_laws
-from cvxleak.core.clock import Clock, Progress
+from cvxleak.core.clock import Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.core.value import Value, preview
@@ -135,6 +135,7 @@ class TableLeakage(Value):
         SolveInterrupted
             Ctrl-C; its ``bound`` has the bounds reached. The bounds of other numbers are kept.
         """
+        check_progress(progress)
         numbers = self.release.numbers
         found = tuple(label) if isinstance(label, (tuple, list)) else (label,)
         if found not in numbers:
@@ -247,6 +248,7 @@ class TableLeakage(Value):
             Ctrl-C; its ``bound`` has the bounds reached, at least those of the numbers that are
             known already.
         """
+        check_progress(progress)
         if WHOLE in self._bounds:
             return self._bounds[WHOLE]
         clock = Clock(time_limit)

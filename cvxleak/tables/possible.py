@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, lil_array, vstack
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import Clock, check_progress
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, counted, instance
@@ -162,6 +162,7 @@ def possible_counts(
     >>> [(low, high) for low, high in zip(found.lower, found.upper)][:4]
     [(0, 1), (1, 2), (4, 5), (2, 4)]
     """
+    check_progress(progress)
     asked = instance(release, TableRelease, "release")
     values = asked.as_published(published)
     program = _Program(asked, values, instance(people_known, bool, "people_known"))

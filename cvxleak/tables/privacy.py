@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.clock import Clock, Progress
+from cvxleak.core.clock import Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import (
     Array,
@@ -253,6 +253,7 @@ class TablePrivacy(Value):
         ValidationError
             An epsilon out of range.
         """
+        check_progress(progress)
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
         clock = Clock(time_limit)
         lower, upper, place, stopped = self._delta(level, clock, progress)
@@ -322,6 +323,7 @@ class TablePrivacy(Value):
         convexity of the profile gives the upper one. Levels are added where the two are apart, up
         to 128, until the gap is 0.1 % or 1e-9.
         """
+        check_progress(progress)
         dimensions = plain_array(false_alarms, "false_alarms").ndim
         rates = np.asarray(frozen_array(false_alarms, "false_alarms", dimensions), dtype=float)
         if not ((rates >= 0) & (rates <= 1)).all():
@@ -452,6 +454,7 @@ class TablePrivacy(Value):
         SolveInterrupted
             Ctrl-C; its ``bound`` has the bounds reached.
         """
+        check_progress(progress)
         clock, rho = Clock(time_limit), Rho(self._book)
         lower, upper, place, stopped = self._largest(
             lambda place: rho.above(self._cases[place]),
@@ -544,6 +547,7 @@ def table_privacy(
     >>> print(privacy.profile(0.5))
     delta: 0.9122... to 0.9122... probability (CERTIFIED)
     """
+    check_progress(progress)
     given = instance(release, TableRelease, "release")
     exact = instance(this_table, bool, "this_table")
     if exact:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.clock import Clock, Progress
+from cvxleak.core.clock import Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, counted, instance, read_only
@@ -281,6 +281,7 @@ def realized_leakage(
     >>> print(found.information.round(3), found.pml.round(3))
     [0.317 1.464 0.085 0.49 ] [0.841 1.464 0.608 1.013]
     """
+    check_progress(progress)
     asked = instance(release, TableRelease, "release")
     table = asked.table
     values = asked.as_published(published)

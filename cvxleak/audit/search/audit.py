@@ -12,7 +12,7 @@ from flint import arb, fmpz
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.audited_group import AuditedGroup
-from cvxleak.core.clock import Clock, Progress, Stop
+from cvxleak.core.clock import Clock, Progress, Stop, check_progress
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import content
 from cvxleak.core.validation import Array, generator
@@ -449,6 +449,7 @@ class Reporter:
     """Hands the state of the search to whoever asked for it, at most once a second in print."""
 
     def __init__(self, verbose: bool = False, progress: Progress | None = None) -> None:
+        check_progress(progress)
         self._clock, self._verbose, self._progress = Clock(), verbose, progress
         self._last = 0.0
 
