@@ -10,6 +10,7 @@ from typing import Self
 from rich import progress as bars
 from rich.console import Console
 
+from cvxleak.core.validation import counted
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import Progress
 
@@ -80,7 +81,7 @@ class Display(Progress):
             return  # part of the search's nodes are in its hands and not counted
         scale, unit = (self._scale, self._unit) if self.unit == "nats" else (1.0, self.unit)
         bracket = f"{lower / scale:.6f} to {upper / scale:.6f} {unit}"
-        self._show(f"{self._what}: {bracket}", f", {nodes} nodes")
+        self._show(f"{self._what}: {bracket}", f", {counted(nodes, 'node')}")
 
     def count(self, done: int, total: int) -> None:
         """Show how many parts are done."""

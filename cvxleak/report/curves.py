@@ -74,9 +74,12 @@ def leakage_points(
         left = clock.left
         if progress.interrupted or left < ENOUGH:
             break
+        where = f"entropy floor {new[0]:.3g} {unit}"
+        if len(new) > 1:
+            where = f"one of {len(new)} entropy floors, {new[0]:.3g} to {new[-1]:.3g} {unit}"
         curve = solved(
             progress,
-            "curve over the entropy floors",
+            f"leakage at {where}",
             leakage_curve,
             mechanism=mechanism,
             entropy_floors=np.minimum(new * scale, mechanism.space.max_entropy),

@@ -109,7 +109,7 @@ class Searches:
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
         options = {"tol": self.tol, "time_limit": seconds, "progress": self.progress.update}
-        return solved(self.progress, what, problem.solve, **options)
+        return solved(self.progress, what, problem.solve, unit=problem.unit, **options)
 
     def _leakage(
         self, target: Target, floor: float, bound: Bound, clock: Clock, searches: int
@@ -195,7 +195,7 @@ class Searches:
             gain=told.gain,
             form=told.form,
         )
-        what = f"{told.gain.name} at entropy floor {floor:g} {self.unit}"
+        what = f"{told.name} at entropy floor {floor:g} {self.unit}"
         return problem, self._solve(problem, what, seconds)
 
     def _most_values(self, target: Target) -> int:

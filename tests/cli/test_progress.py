@@ -38,7 +38,7 @@ def test_a_log_gets_fewer_and_fewer_lines(monkeypatch: pytest.MonkeyPatch):
         for nodes in range(1, 10):
             display.update(0.0, 0.6931471805599453, nodes)
     assert shown(screen).splitlines() == [
-        f"leakage: 0.000000 to 1.000000 bits, {seconds} nodes, {seconds} s"
+        f"leakage: 0.000000 to 1.000000 bits, {seconds} node{'s' * (seconds > 1)}, {seconds} s"
         for seconds in (1, 2, 4, 8)
     ]
 

@@ -1,6 +1,7 @@
 """What a report says, compared with the measures themselves."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -333,6 +334,30 @@ def test_too_much_doubt():
     for floor in (-1.0, math.nan, math.inf):
         with pytest.raises((ValidationError, InfeasibleError), match="entropy_floor"):
             audit_report(mechanism, [floor])
+
+
+class Listening(Progress):
+    """Notes what each bracket is of, and in which unit."""
+
+    def __init__(self) -> None:
+        self.units: dict[str, str] = {}
+        self.what = ""
+
+    def begin(self, what: str) -> None:
+        self.what = what
+
+    def update(self, lower: float, upper: float, nodes: int) -> None:
+        self.units[self.what] = self.unit
+
+
+def test_progress_says_what_each_bracket_is_of_and_in_which_unit(rounding: Mechanism):
+    heard = Listening()
+    audit_report(rounding, [3.9], curves=True, progress=heard)
+    assert heard.units["leakage at entropy floor 3.9 nats"] == "nats"
+    for of in ("chance of guessing correctly after seeing the output", "increase in the chance"):
+        units = {unit for what, unit in heard.units.items() if what.startswith(of)}
+        assert units == {"probability"}
+    assert any(re.match(r"leakage at one of \d+ entropy floors, ", what) for what in heard.units)
 
 
 class Impatient(Progress):
