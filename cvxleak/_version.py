@@ -1,4 +1,4 @@
-"""The version of cvxleak: the one place that states it."""
+"""The version of cvxleak. A test compares it with CITATION.cff, which states it too."""
 
 __all__ = ["__version__"]
 

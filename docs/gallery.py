@@ -150,7 +150,9 @@ def errata_page() -> str:
         place = where.removeprefix(paper + " ")
         cells = map(escaped, (place, entry.printed, entry.so, entry.how))
         parts.append(f"| {' | '.join(cells)} | {'yes' if entry.check else 'no'} |")
-    return "\n".join(parts) + "\n"
+    page = "\n".join(parts) + "\n"
+    title = "The envelope of randomized response"
+    return page.replace(f"'{title}'", f"[{title}](envelope_conjecture.md)")
 
 
 def write(pairs: dict[str, list[dict[str, Any]]]) -> None:

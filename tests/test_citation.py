@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cvxleak import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = {"LEAKAGE", "ENVELOPE", "HAMMING", "DALENIUS", "SEQUENTIAL"}
 
@@ -25,7 +27,12 @@ def test_what_the_format_asks_for(citation: dict):
         author["name"] for author in project["authors"]
     ]
     assert set(citation["keywords"]) <= set(project["keywords"])
-    assert "version" not in citation  # cvxleak/_version.py is the only place that states it
+
+
+def test_version_and_date_are_those_of_the_release(citation: dict):
+    assert citation["version"] == __version__
+    heading = f"## [{citation['version']}] - {citation['date-released']}"
+    assert heading in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
 
 
 def test_the_five_papers(citation: dict):

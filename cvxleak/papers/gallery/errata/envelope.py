@@ -99,14 +99,14 @@ ERRATA = [
         "computing the envelope is challenging in general",
         "it is the root of a linear program's value: merge the outcomes by the input that attains "
         "their leakage",
-        "the proof is on the page about randomized response; a certificate for each value",
+        "proof on the page 'The envelope of randomized response'; a certificate for each value",
         _program,
     ),
     Erratum(
         "ENVELOPE Thm 5, conjecture",
         "the lower bound for randomized response is conjectured to be exact under a condition",
         "it is, and there is a closed form for every prior, with or without the condition",
-        "the proof is on the page about randomized response; certified programs",
+        "proof on the page 'The envelope of randomized response'; certified programs",
         _conjecture,
     ),
     Erratum(
@@ -118,7 +118,7 @@ ERRATA = [
         "probability, and so have all unequal ones. One release is the first number, the other "
         "the second. The envelope of both together is at least log(k (k − 1)/δ), and the sum is "
         "2 log k, which is less if δ < 1 − 1/k: for k = 4 and δ = 0.5 they are 3.178 and 2.773",
-        "the proof is on the page about randomized response; certified programs",
+        "proof on the page 'The envelope of randomized response'; certified programs",
         _composition,
     ),
 ]
