@@ -6,7 +6,7 @@ import pytest
 
 from cvxleak import Channel, Prior, calibrate, capacity, leakage_curve, record_leakage
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import are, counted
+from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import KnownMarginals, Mechanism, as_gain
@@ -125,3 +125,60 @@ def test_what_is_no_gain_is_told_which_there_are(call):
 def test_a_path_in_place_of_a_channel_is_told_what_reads_it():
     with pytest.raises(ValidationError, match=r"^channel: .*'file\.csv'; Channel\.from_csv reads"):
         capacity("file.csv")
+
+
+def test_an_array_of_counts_is_told_how_to_name_rows_and_columns():
+    with pytest.raises(ValidationError, match=r"^data: .*; Table\(.*\) takes an array") as found:
+        Table.from_counts([[1, 2], [3, 4]])
+    call = re.search(r"Table\(.*\]\)", str(found.value))
+    assert call is not None
+    assert eval(call[0], {"Table": Table}).people == 10
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("sex,age,value\nF,old,3\nM,old,2\n", "published: found ('F', 'age'); the numbers are"),
+        ("sex,age,value\nF,old,3\nF,young,2\n", "published: line 3: ('F', 'age') is there twice"),
+        ("a/b,old,young\nF,3,2\n", "published: found the variables ['a', 'b']; the table has"),
+    ],
+)
+def test_published_numbers_without_counts_are_read_as_a_cross_table(tmp_path, content, message):
+    path = tmp_path / "published.csv"
+    path.write_text(content)
+    table = Table({"sex": ["F", "M"], "age": ["old", "young"]}, counts=[[3, 2], [2, 4]])
+    with pytest.raises(ValidationError) as found:
+        TableRelease(table, RandomRounding(3)).as_published(path)
+    hint = "; without a column called 'count' this is read as a cross table"
+    assert str(found.value).startswith(message)
+    assert str(found.value).endswith(hint)
+
+
+def test_a_file_in_another_encoding_is_told_how_to_save_it(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes(",é,b\nx,0.3,0.7\n".encode("latin-1"))
+    with pytest.raises(
+        ValidationError, match=r"cannot read .*; save the file as UTF-8 \(in Excel, as CSV"
+    ):
+        Channel.from_csv(path)
+
+
+@pytest.mark.parametrize("content", [',a,b\nx,"0,3","0,7"\n', '"0,3","0,7"\n', "30%,70%\n"])
+def test_numbers_in_other_notations_are_told_the_one_that_is_read(tmp_path, content):
+    path = tmp_path / "channel.csv"
+    path.write_text(content)
+    with pytest.raises(ValidationError, match=r"decimal point \(0\.5, not 0,5 or 50%\)"):
+        Channel.from_csv(path)
+
+
+def test_rows_that_sum_to_100_may_be_percentages():
+    for call in (lambda: Channel([[30, 70]]), lambda: Prior([33.3, 66.7])):
+        with pytest.raises(
+            ValidationError, match=r"sums to 100\.0; .*; divide percentages by 100$"
+        ):
+            call()
+    with pytest.raises(ValidationError, match=r"channels_from_counts; divide percentages by 100$"):
+        Channel([[30, 70]])
+    with pytest.raises(ValidationError) as found:
+        Channel([[30, 20]])
+    assert "percentages" not in str(found.value)

@@ -21,7 +21,8 @@ from scipy.special import entr, rel_entr
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import Array, counted, in_order, real_number
+from cvxleak.core.validation import Array, in_order, real_number
+from cvxleak.core.wording import counted
 from cvxleak.measures import gain_leakage, mutual_information
 from cvxleak.model import Mechanism, Prior, RecordSpace
 from cvxleak.model.prior import as_prior

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted, in_order, instance, plain_array, short, whole_number
+from cvxleak.core.validation import in_order, instance, plain_array, short, whole_number
+from cvxleak.core.wording import counted
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

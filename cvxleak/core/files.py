@@ -48,7 +48,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except ValidationError:
         raise
     except (OSError, ValueError) as error:
-        raise ValidationError(f"path: cannot read {os.fspath(path)!r}: {error}") from error
+        encoding = isinstance(error, UnicodeDecodeError)
+        hint = "; save the file as UTF-8 (in Excel, as CSV UTF-8)" if encoding else ""
+        raise ValidationError(f"path: cannot read {os.fspath(path)!r}: {error}{hint}") from error
 
 
 DEEPEST = 64

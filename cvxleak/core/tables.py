@@ -15,7 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json, read_text, write_atomic
 from cvxleak.core.numbers import as_written
-from cvxleak.core.validation import Array, counted
+from cvxleak.core.validation import Array
+from cvxleak.core.wording import counted
 
 __all__ = [
     "MISSING",
@@ -177,7 +178,7 @@ def _not_a_number(
 ) -> ValidationError:
     return ValidationError(
         f"path: line {line}, column {column} of {os.fspath(path)!r}: found {cell[:40]!r}; a number "
-        f"with a decimal point, or a fraction such as 1/3, is needed{more}"
+        f"with a decimal point (0.5, not 0,5 or 50%), or a fraction such as 1/3, is needed{more}"
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import ExactArray, ExactFloat, as_written, exact_array
+from cvxleak.core.wording import are, counted, whole_text
 
 ROW_SUM_TOLERANCE = 1e-9
 """Absolute tolerance on the sum of a probability vector."""
@@ -43,24 +44,11 @@ class _Short(reprlib.Repr):
         return super().repr1(x.item() if isinstance(x, np.generic) else x, level)
 
     def repr_int(self, x: int, level: int) -> str:
-        # Python refuses to print integers of more than 4300 digits.
-        if abs(x) < 10**18:
-            return repr(x)
-        return f"about {'-' if x < 0 else ''}10^{math.log10(abs(x)):.0f}"
+        return whole_text(x)
 
 
 short = _Short().repr
 """Return a short text of any value, for an error message."""
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where it is due."""
-    return f"{short(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def are(count: int) -> str:
-    """Return the verb that goes with a number."""
-    return "is" if count == 1 else "are"
 
 
 def instance(value: Any, kind: type[Kind], name: str) -> Kind:
@@ -161,10 +149,12 @@ def probability_rows(values: ArrayLike, name: str, ndim: int, labels: object = N
         if isinstance(labels, list | tuple) and [*labels[worst : worst + 1]] not in ([], [worst]):
             row += f" ({short(labels[worst])})"
         counts = "Prior.from_counts" if ndim == 1 else "cvxleak.samples.channels_from_counts"
+        total = round(float(sums[worst]), 12)
         raise ValidationError(
-            f"{name}:{row} sums to {round(float(sums[worst]), 12)!r}; "
+            f"{name}:{row} sums to {total!r}; "
             f"probabilities must sum to 1 within {ROW_SUM_TOLERANCE}"
             + (f"; for counts there is {counts}" if ndim <= 2 and not np.any(array % 1) else "")
+            + ("; divide percentages by 100" if total == 100 else "")
         )
     return array
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import (
-    counted,
     in_order,
     instance,
     one_of,
@@ -22,6 +21,7 @@ from cvxleak.core.validation import (
     real_number,
     whole_number,
 )
+from cvxleak.core.wording import counted
 from cvxleak.design.data import STATED_ROWS, DesignData
 from cvxleak.design.feasible import snapped
 from cvxleak.design.goal import Goal

@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
-    are,
-    counted,
     frozen_array,
     instance,
     probability_rows,
     real_number,
     short,
 )
+from cvxleak.core.wording import are, counted
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.channel import Labels
 from cvxleak.model.labels import channel_labels

@@ -9,7 +9,8 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, counted, one_of
+from cvxleak.core.validation import Array, one_of
+from cvxleak.core.wording import counted
 from cvxleak.expressions.arguments import (
     Law,
     derived,

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, are, counted, instance, whole_number
+from cvxleak.core.validation import Array, instance, whole_number
+from cvxleak.core.wording import are, counted
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

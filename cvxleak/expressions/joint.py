@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, counted, plain_array
+from cvxleak.core.validation import Array, plain_array
+from cvxleak.core.wording import counted
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

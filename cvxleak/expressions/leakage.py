@@ -8,7 +8,8 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted, in_order
+from cvxleak.core.validation import in_order
+from cvxleak.core.wording import counted
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

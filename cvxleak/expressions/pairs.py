@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 from cvxleak.expressions.arguments import Rows, matched_query, rows_expression
 from cvxleak.model import Query, RecordSpace
 

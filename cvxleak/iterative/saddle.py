@@ -24,13 +24,13 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
-    counted,
     frozen_array,
     in_order,
     probability_rows,
     real_number,
     whole_number,
 )
+from cvxleak.core.wording import counted
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel
 

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import same_numbers, smallest
-from cvxleak.core.validation import Array, counted, read_only, real_number, short
+from cvxleak.core.validation import Array, read_only, real_number, short
+from cvxleak.core.wording import counted
 from cvxleak.exact.rationals import float_above, rational
 from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.linear import SourceProgram, supports

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, rel_entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, counted, one_of, real_number, short
+from cvxleak.core.validation import Array, one_of, real_number, short
+from cvxleak.core.wording import counted
 from cvxleak.measures._laws import law as law_of
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.prior import named_law

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, are, counted, frozen_array, plain_array
+from cvxleak.core.validation import Array, frozen_array, plain_array
+from cvxleak.core.wording import are, counted
 from cvxleak.measures._laws import aligned
 from cvxleak.measures.pointwise import probabilities_in
 from cvxleak.model import Channel, Prior

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, counted, in_order
+from cvxleak.core.validation import Array, in_order
+from cvxleak.core.wording import counted
 from cvxleak.measures._laws import Records, aligned, density
 from cvxleak.measures.induced import record_channel
 from cvxleak.model import Channel, Mechanism, Prior, as_channel

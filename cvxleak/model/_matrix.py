@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import ExactArray, fraction, to_json
-from cvxleak.core.validation import Array, counted, in_order, label_tuple, short
+from cvxleak.core.validation import Array, in_order, label_tuple, short
 from cvxleak.core.value import Stored, check_keys, preview
+from cvxleak.core.wording import counted
 
 __all__ = ["LabeledMatrix", "distinct_rows"]
 

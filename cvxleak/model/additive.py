@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.validation import (
-    counted,
     in_order,
     instance,
     label_tuple,
@@ -23,6 +22,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import check_keys
+from cvxleak.core.wording import counted
 from cvxleak.model._counting import Total, count_totals
 from cvxleak.model.query import Query, runs_to_list
 from cvxleak.model.space import RecordSpace, check_table_size

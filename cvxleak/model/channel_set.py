@@ -13,15 +13,9 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import ExactArray, to_json
-from cvxleak.core.validation import (
-    Array,
-    counted,
-    frozen_array,
-    label_tuple,
-    read_only,
-    whole_number,
-)
+from cvxleak.core.validation import Array, frozen_array, label_tuple, read_only, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
+from cvxleak.core.wording import counted
 from cvxleak.model.channel import Channel
 from cvxleak.model.lumping import Lumped
 

@@ -27,7 +27,6 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
     Array,
-    counted,
     frozen_array,
     instance,
     label_tuple,
@@ -38,6 +37,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import Value, preview
+from cvxleak.core.wording import counted
 
 __all__ = [
     "FORMS",

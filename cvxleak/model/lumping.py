@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
-    counted,
     frozen_array,
     in_order,
     label_tuple,
@@ -23,6 +22,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import Value
+from cvxleak.core.wording import counted
 
 __all__ = ["Limits", "Lumped"]
 

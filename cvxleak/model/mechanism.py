@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, counted, in_order, instance, short, whole_number
+from cvxleak.core.validation import Array, in_order, instance, short, whole_number
 from cvxleak.core.value import Stored, check_keys
+from cvxleak.core.wording import counted
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
 from cvxleak.model.additive import AdditiveQuery

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import CvxleakError, ValidationError
-from cvxleak.core.validation import Array, counted, plain_array, short, whole_number
+from cvxleak.core.validation import Array, plain_array, short, whole_number
 from cvxleak.core.value import Value
+from cvxleak.core.wording import counted
 from cvxleak.model.gain import (
     KINDS,
     Gain,

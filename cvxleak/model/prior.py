@@ -15,9 +15,7 @@ from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
     Array,
-    are,
     check_cells,
-    counted,
     in_order,
     label_tuple,
     probability_rows,
@@ -26,6 +24,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import Stored, check_keys, preview
+from cvxleak.core.wording import are, counted
 
 __all__ = ["Prior", "as_prior", "has_labels", "named_law"]
 

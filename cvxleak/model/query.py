@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted, in_order, short, whole_number
+from cvxleak.core.validation import in_order, short, whole_number
 from cvxleak.core.value import Stored, preview
+from cvxleak.core.wording import counted
 from cvxleak.model.space import RecordSpace
 
 __all__ = ["Query"]

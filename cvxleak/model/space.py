@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
-from cvxleak.core.validation import Array, counted, in_order, label_tuple, short, whole_number
+from cvxleak.core.validation import Array, in_order, label_tuple, short, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
+from cvxleak.core.wording import counted
 from cvxleak.model.prior import Prior, as_prior, has_labels
 
 __all__ = ["RecordSpace"]

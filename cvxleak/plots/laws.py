@@ -9,7 +9,8 @@ import numpy as np
 
 from cvxleak.audit import Adversary
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, counted, instance
+from cvxleak.core.validation import Array, instance
+from cvxleak.core.wording import counted
 from cvxleak.measures import lumped_channel
 from cvxleak.model import Channel, Prior
 from cvxleak.model.prior import named_law

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted, instance, real_number, whole_number
+from cvxleak.core.validation import instance, real_number, whole_number
 from cvxleak.core.value import Value
+from cvxleak.core.wording import counted
 from cvxleak.problem.bound import Bound, same
 from cvxleak.problem.candidates import plain
 from cvxleak.problem.check import Check, feasibility_tolerance

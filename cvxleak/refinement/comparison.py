@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.numbers import exact_law, fraction, to_json
-from cvxleak.core.validation import Array, counted, instance
+from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
+from cvxleak.core.wording import counted
 from cvxleak.exact.rationals import float_above
 from cvxleak.model import Channel, GainMatrix, Prior
 from cvxleak.proofs import Certificate

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 from cvxleak.model import Channel, as_channel
 
 MOST_TERMS = 4_000_000

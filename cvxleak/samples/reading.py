@@ -9,8 +9,9 @@ from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
-from cvxleak.core.validation import counted, is_missing, plain_label, short
+from cvxleak.core.validation import is_missing, plain_label, short
 from cvxleak.core.value import Value, preview
+from cvxleak.core.wording import counted
 
 __all__ = ["Samples", "check_entry", "read_samples"]
 

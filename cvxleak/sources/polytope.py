@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.numbers import fraction, to_json
-from cvxleak.core.validation import Array, counted, frozen_array
+from cvxleak.core.validation import Array, frozen_array
 from cvxleak.core.value import Stored, check_keys
+from cvxleak.core.wording import counted
 
 __all__ = ["Polytope", "Support"]
 

@@ -13,16 +13,9 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import stacked, to_json
-from cvxleak.core.validation import (
-    Array,
-    counted,
-    in_order,
-    label_tuple,
-    read_only,
-    short,
-    whole_number,
-)
+from cvxleak.core.validation import Array, in_order, label_tuple, read_only, short, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
+from cvxleak.core.wording import counted
 from cvxleak.model.prior import Prior
 from cvxleak.sources.confidence import Interval, confidence_box
 from cvxleak.sources.parts import Part, laws_and_labels, no_points, part_from_dict

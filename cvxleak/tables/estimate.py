@@ -12,7 +12,6 @@ from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import (
-    counted,
     in_order,
     instance,
     label_tuple,
@@ -21,6 +20,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import Value, preview
+from cvxleak.core.wording import counted
 from cvxleak.model import AdditiveNoise, Channel
 from cvxleak.tables.inversion import Ends, Noise, counts_within
 from cvxleak.tables.noise import CountNoise, noise_by_label

@@ -15,8 +15,9 @@ from scipy.sparse import csr_array, lil_array, vstack
 from cvxleak.core.clock import Clock, check_progress
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
-from cvxleak.core.validation import Array, counted, instance
+from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
+from cvxleak.core.wording import counted
 from cvxleak.tables.arguments import MOST_PEOPLE, Cell
 from cvxleak.tables.noise import Interval
 from cvxleak.tables.release import TableRelease

@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
-from cvxleak.core.validation import (
-    counted,
-    in_order,
-    is_missing,
-    label_tuple,
-    one_of,
-    plain_label,
-    short,
-)
+from cvxleak.core.validation import in_order, is_missing, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
+from cvxleak.core.wording import counted
 from cvxleak.tables.arguments import MOST_PEOPLE, TOTAL, Cell, check_size, places_of
 
 __all__ = ["microdata_columns", "read_counts", "read_published"]
@@ -228,8 +221,10 @@ def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -
 
 def read_published(
     data: Any, names: tuple[str, ...], across: tuple[str, ...] = ()
-) -> dict[Cell, Any]:
-    """Return the published numbers of a table by label, from a frame or a file.
+) -> tuple[dict[Cell, Any], str]:
+    """Return the published numbers of a table by label, from a frame or a file, and a hint.
+
+    The hint, for a message about the labels, says so if they were read from a cross table.
 
     It is read as `Table.from_counts` reads counts; they may be negative, and need not add up. A
     cross table without names of its two variables is read as the table is shown: with the variable
@@ -246,23 +241,25 @@ def read_published(
     >>> from cvxleak.tables.reading import read_published
     >>> frame = pd.DataFrame({"sex": ["f", "m", "total"], "count": [3, 3, 9]})
     >>> read_published(frame, ("sex",))
-    {('f',): 3, ('m',): 3, ('total',): 9}
+    ({('f',): 3, ('m',): 3, ('total',): 9}, '')
     """
     try:
-        found_names, _, found = _labeled(data, "")
+        found_names, crossed, found = _labeled(data, "")
     except ValidationError as error:
         if error.argument != "data":
             raise
         raise ValidationError(f"published: {error.detail}") from error
+    hint = _CROSS if crossed else ""
     if set(found_names) == set(names):
         order = [found_names.index(name) for name in names]
     elif found_names == UNNAMED and len(names) == 2:
         order = [1, 0] if across == names[:1] else [0, 1]
     else:
         raise ValidationError(
-            f"published: found the variables {preview(found_names)}; the table has {preview(names)}"
+            f"published: found the variables {preview(found_names)}; the table has "
+            f"{preview(names)}{hint}"
         )
-    return {tuple(label[i] for i in order): value for label, (_, value) in found.items()}
+    return {tuple(label[i] for i in order): value for label, (_, value) in found.items()}, hint
 
 
 def _labeled(
@@ -292,7 +289,8 @@ def _labeled(
             + (
                 f"a {type(data).__name__}; reset_index(name={COUNT!r}) makes a frame of it"
                 if hasattr(data, "reset_index")
-                else short(data)
+                else f"{short(data)}; Table({{'sex': ['f', 'm'], 'age': ['young', 'old']}}, "
+                "counts=[[1, 2], [3, 4]]) takes an array, and names its rows and columns"
             )
         )
     if not body:

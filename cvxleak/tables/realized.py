@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from cvxleak.core.clock import Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
-from cvxleak.core.validation import Array, counted, instance, read_only
+from cvxleak.core.validation import Array, instance, read_only
 from cvxleak.core.value import Value
+from cvxleak.core.wording import counted
 from cvxleak.model import Prior, as_prior
 from cvxleak.tables.arguments import Cell, places_of
 from cvxleak.tables.keys import fits, joint_law, keys_of

@@ -18,9 +18,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     SIZE_LIMIT,
     Array,
-    are,
     check_cells,
-    counted,
     in_order,
     instance,
     real_number,
@@ -28,6 +26,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import Value, preview
+from cvxleak.core.wording import are, counted
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
 from cvxleak.tables.arguments import Cell
 from cvxleak.tables.keys import Linked, joint_law
@@ -149,15 +148,17 @@ class TableRelease(Value):
         [6, 0, 3]
         """
         framed = hasattr(published, "columns") and hasattr(published, "iloc")
+        crossed = ""
         if framed or isinstance(published, (str, os.PathLike)):
-            published = read_published(published, self.table.names, self.table.columns)
+            published, crossed = read_published(published, self.table.names, self.table.columns)
+        hint = crossed or (FRAMES if framed else "")
         if hasattr(published, "keys"):
             given = {key if isinstance(key, tuple) else (key,): y for key, y in published.items()}
             for label in given:
                 if label not in self.numbers:
                     raise ValidationError(
                         f"published: found {short(label)}; the numbers are {preview(self.numbers)}"
-                        + (FRAMES if framed else "")
+                        + hint
                     )
             absent = tuple(label for label in self.numbers if label not in given)
             if absent:

@@ -27,7 +27,7 @@ from cvxleak.cli.options import (
     number,
 )
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile

@@ -11,7 +11,7 @@ from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import Output
 from cvxleak.cli.options import Json, Proof, Tolerance, Unit, Units, check_limits
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 
 __all__ = ["capacity"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cvxleak.cli.commands.solve import view
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile

@@ -19,7 +19,7 @@ from cvxleak.cli.options import (
     Units,
     number,
 )
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile

@@ -14,7 +14,7 @@ from cvxleak.cli.cli_errors import complaining, named
 from cvxleak.cli.documents import check_targets, report_document, write_document
 from cvxleak.cli.options import Json, SpecPath, choice, number, whole
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
     from cvxleak.mechanisms import FrequencyEstimate

@@ -22,7 +22,7 @@ from cvxleak.cli.options import (
     number,
     whole,
 )
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -13,17 +13,9 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import (
-    Array,
-    are,
-    counted,
-    dimensions,
-    frozen_array,
-    in_order,
-    real_number,
-    short,
-)
+from cvxleak.core.validation import Array, dimensions, frozen_array, in_order, real_number, short
 from cvxleak.core.value import check_keys
+from cvxleak.core.wording import are, counted
 from cvxleak.model.knowledge.base import Knowledge, labels_of
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, counted, frozen_array, instance
+from cvxleak.core.validation import Array, frozen_array, instance
 from cvxleak.core.value import check_keys
+from cvxleak.core.wording import counted
 from cvxleak.model.channel_set import ChannelSet
 from cvxleak.model.noise.real_output import Cells, RealOutput
 
