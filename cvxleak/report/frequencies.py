@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from cvxleak.core.value import rounded
+
 __all__ = [
     "advantage",
     "bayes_factor",
@@ -80,7 +82,8 @@ def gaussian(mu: float) -> str:
         )
     return (
         "Telling two values of a record apart from the output is at least as hard as telling from "
-        f"one draw whether a normal distribution of standard deviation 1 has mean 0 or {mu:.3g}."
+        "one draw whether a normal distribution of standard deviation 1 has mean 0 "
+        f"or {rounded(mu, up=True)}."
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
+from decimal import ROUND_CEILING
 from typing import Any
 
+from cvxleak.core.value import rounded
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
+from cvxleak.report.numbers import amount
 
 COMPLETE = 1e-6
 """Relative shortfall of a leakage from log k that counts as complete disclosure."""
 
 NOTHING = 1e-6
 """Leakage in nats that counts as none."""
-
 CAPACITY = "The most that one output tells any adversary about the whole dataset, on average."
 """The capacity of a mechanism as a whole."""
 
@@ -185,7 +187,7 @@ def maximal_leakage(nats: float) -> str:
     """Sentence for maximal leakage."""
     return (
         "Seeing the output multiplies the chance of guessing any secret that depends on the data "
-        f"by at most {_factor(nats)}."
+        f"by at most {factor(nats)}."
     )
 
 
@@ -203,7 +205,7 @@ def record_dp(nats: float) -> str:
             "any factor."
         )
     return (
-        f"Changing one record multiplies the probability of any output by at most {_factor(nats)}; "
+        f"Changing one record multiplies the probability of any output by at most {factor(nats)}; "
         "for an adversary who believes that the records are independent, no output makes a value "
         "of a record more likely by a larger factor."
     )
@@ -213,7 +215,7 @@ def record_delta(epsilon: float, delta: float) -> str:
     """Sentence for the differential privacy of records with a delta, at one epsilon in nats."""
     return (
         f"With epsilon {epsilon:g}, changing one record multiplies the probability of any set of "
-        f"outputs by at most {_factor(epsilon)} and adds at most {delta:.6g} to it."
+        f"outputs by at most {factor(epsilon)} and adds at most {_added(delta)} to it."
     )
 
 
@@ -221,8 +223,8 @@ def moved(epsilon: float, delta: float) -> str:
     """Sentence, without its period, for the differential privacy of a table at one epsilon."""
     return (
         f"With epsilon {epsilon:g}, moving one person to another cell multiplies the probability "
-        f"of any set of published results by at most {_factor(epsilon)} and adds at most "
-        f"{delta:.6g} to it"
+        f"of any set of published results by at most {factor(epsilon)} and adds at most "
+        f"{_added(delta)} to it"
     )
 
 
@@ -232,7 +234,7 @@ def local_dp(nats: float) -> str:
         return "Some output is possible for one dataset and impossible for another."
     return (
         "The probability of any output differs between any two datasets by a factor of at most "
-        f"{_factor(nats)}."
+        f"{factor(nats)}."
     )
 
 
@@ -240,7 +242,7 @@ def max_information(nats: float) -> str:
     """Sentence for max-information under a given prior."""
     return (
         "Under the given prior, no output makes any value of the record more likely by a factor "
-        f"above {_factor(nats)}."
+        f"above {factor(nats)}."
     )
 
 
@@ -256,7 +258,7 @@ def pml(outcome: Hashable, nats: float) -> str:
     """Sentence for the pointwise maximal leakage of one output."""
     return (
         f"Under the given prior, the output {outcome!r} multiplies any adversary's expected gain "
-        f"by at most {_factor(nats)}."
+        f"by at most {factor(nats)}."
     )
 
 
@@ -274,7 +276,7 @@ def envelope(delta: float, nats: float) -> str:
     """Sentence for the PML envelope at one delta."""
     return (
         "Whatever is done with the output, the result multiplies any adversary's expected gain by "
-        f"at most {_factor(nats)}, except with probability {delta:g}."
+        f"at most {factor(nats)}, except with probability {delta:g}."
     )
 
 
@@ -307,8 +309,9 @@ def least_distortion(nats: float, delta: float) -> str:
     """Sentence for the least worst-case distortion of a private channel."""
     return (
         "No channel in which the probability of any output differs between two inputs by a factor "
-        f"of at most {_factor(nats)}{_approximate(delta)} has an expected error below the lower "
-        "bound under the worst distribution in the set; the channel found attains the upper bound."
+        f"of at most {factor(nats, up=False)}{_approximate(delta)} has an expected error below the "
+        "lower bound under the worst distribution in the set; the channel found attains the upper "
+        "bound."
     )
 
 
@@ -354,12 +357,31 @@ def expected_distortion(whose: str) -> str:
     return f"Expected error of the output {whose}."
 
 
-def _factor(nats: float) -> str:
-    return f"{math.exp(nats):.4g}" if nats < 700 else f"e^{nats:.4g}"
+def factor(nats: float, up: bool = True) -> str:
+    """Return e^nats with four digits, rounded up, or down: what is at most this is not above it.
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.report.sentences import factor
+    >>> factor(0.1), factor(0.1, up=False), factor(math.log(3))
+    ('1.106', '1.105', '3')
+    """
+    if nats >= 700:
+        return f"e^{rounded(nats, up)}"
+    value = math.exp(nats)
+    nearest = f"{value:.4g}"
+    # The exponential of log 3 misses 3 by a rounding error.
+    return nearest if math.isclose(float(nearest), value, rel_tol=1e-12) else rounded(value, up)
+
+
+def _added(delta: float) -> str:
+    """Return a delta as its bound is shown, rounded up."""
+    return amount(delta, ROUND_CEILING) if delta else "0"
 
 
 def _level(nats: float, strict: bool) -> str:
-    return f"{'more than' if strict else 'at least'} {_factor(nats)}"
+    return f"{'more than' if strict else 'at least'} {factor(nats)}"
 
 
 def _approximate(delta: float) -> str:

@@ -335,7 +335,7 @@ def _realized(realized: RealizedLeakage, unit: str, clock: Clock) -> Iterator[Qu
     stats = {"seconds": clock.seconds, "stopped": why}
     meaning = (
         f"What was published tells most about a person in {cell}: it multiplies the expected gain "
-        f"of an adversary who knows the cells of all other people by at most {math.exp(most):.3g}."
+        f"of an adversary who knows the cells of all other people by at most {say.factor(most)}."
     )
     chance = say.percent(ends[1])
     if say.percent(ends[0]) != chance:

@@ -119,7 +119,7 @@ def test_record_dp_speaks_of_independent_records_too():
     quantity = one(audit_report(mechanism), "record DP epsilon")
     assert quantity.upper == pytest.approx(measures.product_max_information(mechanism))
     assert (
-        "by at most 2.718; for an adversary who believes that the records are" in quantity.meaning
+        "by at most 2.719; for an adversary who believes that the records are" in quantity.meaning
     )
 
 
