@@ -103,7 +103,11 @@ def test_specs_and_people_give_the_same_report(folder: Path):
         *("--published", folder / "published.csv", "--json", folder / "b.json"),
         *("--html", folder / "b.html"),
     )
-    assert "11 people by sex (2) and answer (2)" in re.sub(r"\s+", " ", people)
+    for text in (shown, people):
+        assert (
+            "11 people by sex (2 categories) and answer (2 categories); 9 published numbers; "
+            "noise: random rounding (base 3)"
+        ) in re.sub(r"\s+", " ", text)
     one, two = (json.loads((folder / f"{name}.json").read_text()) for name in "ab")
     for quantity in [*one["quantities"], *two["quantities"]]:
         del quantity["seconds"]

@@ -30,10 +30,12 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
+    from cvxleak.cli.spec.mechanisms import Noise
     from cvxleak.cli.spec_file import SpecFile
     from cvxleak.model import Mechanism
+    from cvxleak.tables import TableRelease
 
-__all__ = ["about_mechanism", "audit"]
+__all__ = ["about_mechanism", "about_table", "audit"]
 
 GRIDS = {"discretized_gaussian": "gaussian", "discretized_laplace": "laplace"}
 """Kinds of noise on a grid, and the kinds that are the noise before that."""
@@ -268,7 +270,8 @@ def _about_table(
     from cvxleak.report import table_report
     from cvxleak.report.targets import check_floors
 
-    if spec_file.spec.mechanism is None:
+    noise = spec_file.spec.mechanism
+    if noise is None:
         raise ValidationError(
             f"{spec_file.path}: audit needs [mechanism], the noise of each number of [table]"
         )
@@ -286,7 +289,7 @@ def _about_table(
         rest["epsilons"] = spec_file.spec.audit.epsilons
     return Asked(
         functools.partial(table_report, release, floors, **rest),
-        lambda _: [repr(release)],
+        lambda _: [about_table(release, noise)],
         tables=False,
         places={
             "published": f"{spec_file.path}: table.published"
@@ -389,7 +392,7 @@ def _audit_microdata(
         )
     # Without the file's hash, which would confirm a guess of who is in it.
     identity = {"spec": path.name, "sha256": "", "files": files}
-    heading = [path.name, repr(release)]
+    heading = [path.name, about_table(release, mechanism)]
     if html is not None:
         write_page(html, report, heading, identity, certificate)
     written.publish(report, heading, identity, tables=False)
@@ -478,3 +481,19 @@ def about_mechanism(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
                 f'noisy number itself, use kind = "{GRIDS[spec.mechanism.kind]}".'
             )
     return [" -> ".join(steps), *remarks, *spec_file.prior_source]
+
+
+def about_table(release: TableRelease, noise: Noise) -> str:
+    """Say in one line what is published of a table: variables, numbers, noise."""
+    table = release.table
+    by = [
+        f"{name} ({len(found)} {'category' if len(found) == 1 else 'categories'})"
+        for name, found in table.variables
+    ]
+    about = " and ".join(filter(None, (", ".join(by[:-1]), by[-1])))
+    people = "1 person" if table.people == 1 else f"{table.people} people"
+    told = {key: value for key, value in noise if key in noise.model_fields_set}
+    kind = told.pop("kind").replace("_", " ")
+    how = ", ".join(f"{key} {value}" for key, value in told.items())
+    numbers = counted(len(release.noise), "published number")
+    return f"{people} by {about}; {numbers}; noise: {kind} ({how})"
