@@ -69,7 +69,7 @@ HALVES = np.full(2, 0.5)
 @pytest.mark.parametrize(
     ("prior", "first", "second", "message"),
     [
-        (HALVES, np.eye(2), [np.eye(2)], "second: found 1 channels; the first has 2"),
+        (HALVES, np.eye(2), [np.eye(2)], "second: found 1 channel; the first has 2"),
         (HALVES, np.eye(2), [np.eye(2), np.eye(3)], r"second\[1\]: found 3 rows"),
         (HALVES, np.eye(2), [np.eye(2), np.ones((2, 2))], r"second\[1\]: row 0 sums to 2"),
         (HALVES, cp.Variable((2, 2)), [np.eye(2)] * 2, "first: found variables or Parameters"),
