@@ -51,6 +51,14 @@ class Group(TyperGroup):
             option.default = False
         return option
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command whose help has no Python types beside the names of its arguments."""
+        command: Any = super().get_command(ctx, cmd_name)
+        for argument in getattr(command, "params", ()):
+            if argument.param_type_name == "argument":
+                argument.display_type_rich = lambda ctx: None
+        return command
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command; Ctrl-C is told while its arguments are read, too."""
         with complaining():
@@ -125,7 +133,8 @@ class Units(enum.StrEnum):
 
 
 SpecPath = Annotated[
-    Path, typer.Argument(metavar="SPEC", help="TOML file describing the mechanism.")
+    Path,
+    typer.Argument(metavar="SPEC", help="TOML file that describes the mechanism or the problem."),
 ]
 Unit = Annotated[
     Units,

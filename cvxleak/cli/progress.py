@@ -10,7 +10,7 @@ from typing import Self
 from rich import progress as bars
 from rich.console import Console
 
-from cvxleak.core.validation import counted
+from cvxleak.core.wording import counted
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import Progress
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 from collections.abc import Mapping, Set
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +15,7 @@ from cvxleak.core.files import read_text, write_atomic
 from cvxleak.core.numbers import from_json, same_numbers
 from cvxleak.core.validation import short
 
-__all__ = ["Stored", "Value", "check_keys", "preview", "rounded"]
+__all__ = ["Stored", "Value", "check_keys", "preview"]
 
 
 class Value:
@@ -133,18 +131,3 @@ def preview(labels: tuple[Any, ...], limit: int = 6) -> str:
     if len(labels) > limit:
         shown = [*shown[: limit - 1], "...", short(labels[-1])]
     return "[" + ", ".join(shown) + "]"
-
-
-def rounded(value: float, up: bool = False) -> str:
-    """Return a number of at least 0 with four digits, rounded down, or up.
-
-    Examples
-    --------
-    >>> from cvxleak.core.value import rounded
-    >>> rounded(0.123456), rounded(0.123456, up=True), rounded(float("inf"))
-    ('0.1234', '0.1235', 'inf')
-    """
-    if math.isinf(value):
-        return str(value)
-    direction = ROUND_CEILING if up else ROUND_FLOOR
-    return f"{float(Context(4, direction).create_decimal_from_float(value)):g}"

@@ -1,10 +1,11 @@
-"""Numbers in words that agree with them. The command line's help loads it, so it has no NumPy."""
+"""Numbers as text, with words that agree. The command line's help loads it: it has no NumPy."""
 
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-__all__ = ["are", "counted", "whole_text"]
+__all__ = ["are", "counted", "rounded", "whole_text"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -29,3 +30,18 @@ def whole_text(number: int) -> str:
     if abs(number) < 10**18:
         return str(number)
     return f"about {'-' if number < 0 else ''}10^{math.log10(abs(number)):.0f}"
+
+
+def rounded(value: float, up: bool = False) -> str:
+    """Return a number of at least 0 with four digits, rounded down, or up.
+
+    Examples
+    --------
+    >>> from cvxleak.core.wording import rounded
+    >>> rounded(0.123456), rounded(0.123456, up=True), rounded(float("inf"))
+    ('0.1234', '0.1235', 'inf')
+    """
+    if math.isinf(value):
+        return str(value)
+    direction = ROUND_CEILING if up else ROUND_FLOOR
+    return f"{float(Context(4, direction).create_decimal_from_float(value)):g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cvxleak.core.value import rounded
+from cvxleak.core.wording import rounded
 
 __all__ = [
     "advantage",

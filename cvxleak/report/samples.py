@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import in_order, real_number
-from cvxleak.core.value import rounded
+from cvxleak.core.wording import rounded
 from cvxleak.model import Knowledge, Query
 from cvxleak.problem.bound import converted
 from cvxleak.report import names

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from decimal import ROUND_CEILING
 from typing import Any
 
-from cvxleak.core.value import rounded
+from cvxleak.core.wording import rounded
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report.numbers import amount

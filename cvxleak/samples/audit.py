@@ -16,8 +16,8 @@ from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, instance, short
-from cvxleak.core.value import preview, rounded
-from cvxleak.core.wording import counted
+from cvxleak.core.value import preview
+from cvxleak.core.wording import counted, rounded
 from cvxleak.model import ChannelSet, Knowledge, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, in_order, instance, plain_label, real_number, short
-from cvxleak.core.value import preview, rounded
+from cvxleak.core.value import preview
+from cvxleak.core.wording import rounded
 from cvxleak.exact import balls
 from cvxleak.model import ChannelSet
 

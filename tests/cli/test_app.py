@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,30 +95,19 @@ def test_help_names_every_command(run: Run):
     assert all(f"\n  {command} " in result.stdout for command in COMMANDS)
 
 
-def helps(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
-    """Name every command that has a --help of its own, by the words that call it."""
-    yield path
+def commands_of(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command that has a --help of its own, after the words that call it."""
+    yield path, command
     for name, inner in getattr(command, "commands", {}).items():
-        yield from helps(inner, *path, name)
+        yield from commands_of(inner, *path, name)
 
 
-def all_commands() -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield every command that does something, with the words that call it."""
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), get_command(app))]
-    while waiting:
-        words, command = waiting.pop()
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            yield words, command
-        else:
-            waiting += [((*words, name), part) for name, part in inner.items()]
-
-
+COMMAND_TREE = list(commands_of(get_command(app)))
 OPTIONS = [
     pytest.param((*words, option.opts[0]), id=" ".join((*words, option.opts[0])))
-    for words, command in all_commands()
+    for words, command in COMMAND_TREE
     for option in command.params
-    if option.param_type_name == "option" and not option.is_flag
+    if words and option.param_type_name == "option" and not option.is_flag
 ]
 WORDS = {
     "--units": "nats or bits",
@@ -154,6 +144,14 @@ def test_an_option_with_a_wrong_value_says_what_was_found_and_what_is_needed(
         assert f"for '{option}'" not in answer.output
 
 
+@pytest.mark.parametrize("words", [words for words, _ in COMMAND_TREE])
+def test_help_has_neither_types_nor_cut_summaries(run: Run, words: tuple[str, ...]):
+    told = run(*words, "--help").stdout
+    assert told.startswith("Usage: ")
+    assert "<" not in told
+    assert not re.search(r"\.\.\.$", told.partition("\n")[2], re.MULTILINE)
+
+
 def test_help_loads_nothing_heavy():
     """One process asks every command: none of them could load what is blocked in it."""
     code = "\n".join(
@@ -170,7 +168,7 @@ def test_help_loads_nothing_heavy():
             "        print('ended', end.code, *words)",
         ]
     )
-    commands = list(helps(get_command(app), "cvxleak"))
+    commands = [("cvxleak", *words) for words, _ in COMMAND_TREE]
     command = [sys.executable, "-P", "-W", "error", "-c", code, json.dumps(commands)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "80"}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -34,6 +34,7 @@ def test_a_request_is_answered_and_recorded(ledger, run):
     result = ask(ledger)
     assert result.exit_code == 0, result.output
     (release,) = ReleaseDesk(ledger).releases()
+    assert run("desk", "verify", ledger).output == "PASS  1 release; it met its budgets\n"
     assert f"release 1 to hospital: {release.output}" in result.output
     again = ask(ledger, "--json", "-")
     body = json.loads(again.stdout)

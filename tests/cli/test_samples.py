@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from cvxleak.core import ValidationError
-from cvxleak.core.value import rounded
+from cvxleak.core.wording import rounded
 from cvxleak.model import KnownMarginals
 from cvxleak.proofs import verify
 from cvxleak.queries import count

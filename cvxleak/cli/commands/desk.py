@@ -14,6 +14,7 @@ from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import check_targets, report_document, write_document
 from cvxleak.cli.options import Group, Json, SpecPath, TimeLimit, Unit, Units, check_limits, number
 from cvxleak.core.errors import CvxleakError, ValidationError
+from cvxleak.core.wording import counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
@@ -152,7 +153,7 @@ def releases(ledger: LedgerPath, json_path: Json = None) -> None:
 
 @desk.command()
 def report(ledger: LedgerPath, units: Unit = Units.nats, json_path: Json = None) -> None:
-    """Report what each party and each coalition may have learned so far."""
+    """Report what each party and coalition may have learned so far."""
     with complaining():
         from cvxleak.desk import ReleaseDesk
 
@@ -174,7 +175,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Recompute the ledger from its first row: PASS (exit code 0) or FAIL (1)."""
+    """Recompute the ledger from its first row. Exit code 0: PASS; 1: FAIL."""
     with complaining():
         from cvxleak.desk import ReleaseDesk
 
@@ -185,7 +186,8 @@ def verify(
         if not answer.passed:
             raise typer.Exit(1)
         count = len(counter.releases())
-        typer.echo(f"PASS  {count} releases; each met its budgets")
+        each = "it" if count == 1 else "each"
+        typer.echo(f"PASS  {counted(count, 'release')}; {each} met its budgets")
 
 
 @contextmanager

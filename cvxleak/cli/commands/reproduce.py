@@ -20,7 +20,7 @@ __all__ = ["reproduce"]
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ITEM]...", help="Items to compute, such as leakage-table-3."),
+        typer.Argument(metavar="ITEM", help="Items to compute, such as leakage-table-3."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Compute all items.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the items and exit.")] = False,

@@ -28,7 +28,7 @@ UNFINISHED = 3
 def verify(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="CERT...", help="Files written by --certificate or .save()."),
+        typer.Argument(metavar="CERT", help="Files written by --certificate or .save()."),
     ],
     time_limit: Annotated[
         float | None,
