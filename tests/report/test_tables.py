@@ -160,7 +160,8 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
     refused = CliRunner().invoke(app, [*map(str, asked)])
     assert refused.exit_code == 2
     assert "missing may be 'category'" in re.sub(r"\s+", " ", refused.output)
-    assert "3 people by x (3)" in re.sub(r"\s+", " ", run(*asked[1:], "--missing", "category"))
+    printed = re.sub(r"\s+", " ", run(*asked[1:], "--missing", "category"))
+    assert "3 people by x (3 categories)" in printed
 
 
 @pytest.mark.parametrize(
