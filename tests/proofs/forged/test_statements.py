@@ -78,7 +78,7 @@ def audit(mechanism):
         ((*QUERY, "totals"), [[0], [1]], "found 2; there are 3 values"),
         ((*QUERY, "totals"), [[0], [1], [2], [3]], "found 4; there are 3 values"),
         ((*QUERY, "totals"), [[0], [1], [3]], "can occur and has no value"),
-        ((*QUERY, "contributions"), [[[[0], [1]], 1]], "found 1 records; the space has 2"),
+        ((*QUERY, "contributions"), [[[[0], [1]], 1]], "found 1 record; the space has 2"),
         ((*QUERY, "contributions"), [[[[0], [1]]]], "pairs"),
         ((*QUERY, "contributions"), [[[[0], [1]], 2, 2]], "pairs"),
         ((*QUERY, "contributions"), [7], "pairs"),
