@@ -113,6 +113,8 @@ class TestValidation:
         assert as_channel([[0.5, 0.5]]) == channel
         frame = pd.DataFrame([[0.5, 0.5]], index=["a"], columns=["x", "y"])
         assert as_channel(frame) == Channel([[0.5, 0.5]], ["a"], ["x", "y"])
+        with pytest.raises(ValidationError, match=r"found 'rows\.csv'; Channel\.from_csv reads"):
+            as_channel("rows.csv")
         with pytest.raises(ValidationError, match=r"^noise: row 0 sums to"):
             as_channel([[0.5, 0.6]], "noise")
 
