@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -234,8 +233,8 @@ def _private(
             time_limit=next(shares),
         )
 
-    what = [names.ADVANTAGE, *[names.TABLE_DELTA] * len(levels)]
-    test, *bounds = _decreasing([profile(*one) for one in zip(what, [0.0, *levels], strict=True)])
+    test = profile(names.ADVANTAGE, 0.0)
+    test, *bounds = _decreasing([test, *(profile(names.TABLE_DELTA, level) for level in levels)])
     meaning = (
         "The most by which moving one person to another cell changes the probability of any "
         "set of published results (total variation)"
@@ -266,15 +265,12 @@ def _decreasing(bounds: Sequence[Bound]) -> list[Bound]:
     delta decreases, so that a move's delta at one level is a lower bound at any smaller level.
     Under a time limit the search at the larger one may have found a better move.
     """
-    kept = list(bounds)
-    for small, large in reversed(list(itertools.pairwise(range(len(kept))))):
-        if kept[large].lower > kept[small].lower:
-            better = kept[large]
-            kept[small] = replace(kept[small], lower=better.lower, witness=better.witness)
-    for small, large in itertools.pairwise(range(len(kept))):
-        if kept[small].upper < kept[large].upper:
-            kept[large] = replace(kept[large], upper=kept[small].upper)
-    return kept
+    found = []
+    for place, own in enumerate(bounds):
+        best = max(bounds[place:], key=lambda bound: bound.lower)
+        upper = min(bound.upper for bound in bounds[: place + 1])
+        found.append(replace(own, lower=best.lower, witness=best.witness, upper=upper))
+    return found
 
 
 def _between(privacy: TablePrivacy, move: TableMove | None) -> str:

@@ -36,7 +36,7 @@ GAIN = 1e-12
 SHARE = 0.6
 """Share of what the gap may be that U(lam) takes from the trees over masses of blocks. Measured on
 two cells and the total of n people in three categories, rounded to base 3, at a tolerance of 1 %:
-n = 5 at 95 % of log|X| takes 2375 nodes (2483 at 0.3), n = 8 at 97 % 555 (717 at 0.3); at 0.8
+n = 5 at 95 % of log|X| takes 1664 nodes (1694 at 0.3), n = 8 at 97 % 372 (474 at 0.3); at 0.8
 neither gets there."""
 
 TRIES = 4
