@@ -1,8 +1,8 @@
 """Information leakage and privacy mechanisms on CVXPY: lower and upper bounds, both proved.
 
-Here is what most programs need; everything else is in the package of its subject. The names load
-when they are first used (PEP 562), so importing `cvxleak`, or checking a certificate, costs nothing
-that it does not need.
+Here is what most programs need; everything else is in the package of its subject, which is an
+attribute: `cvxleak.constraints.local_dp`. Names and packages load when they are first used
+(PEP 562), so importing `cvxleak`, or checking a certificate, costs nothing that it does not need.
 """
 
 from __future__ import annotations
@@ -12,7 +12,33 @@ from typing import TYPE_CHECKING, Any
 
 from cvxleak._version import __version__
 
-if TYPE_CHECKING:  # what type checkers and editors see of the names that load when used
+if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is used
+    from cvxleak import audit as audit
+    from cvxleak import capacities as capacities
+    from cvxleak import constraints as constraints
+    from cvxleak import core as core
+    from cvxleak import design as design
+    from cvxleak import desk as desk
+    from cvxleak import envelope as envelope
+    from cvxleak import expressions as expressions
+    from cvxleak import iterative as iterative
+    from cvxleak import local_dp as local_dp
+    from cvxleak import measures as measures
+    from cvxleak import mechanisms as mechanisms
+    from cvxleak import model as model
+    from cvxleak import papers as papers
+    from cvxleak import plots as plots
+    from cvxleak import problem as problem
+    from cvxleak import proofs as proofs
+    from cvxleak import queries as queries
+    from cvxleak import refinement as refinement
+    from cvxleak import relaxations as relaxations
+    from cvxleak import release as release
+    from cvxleak import report as report
+    from cvxleak import samples as samples
+    from cvxleak import sources as sources
+    from cvxleak import sweeps as sweeps
+    from cvxleak import tables as tables
     from cvxleak.audit import (
         balance,
         check_claim,
@@ -109,7 +135,37 @@ __all__ = [
     "verify",
 ]
 
-# Where they live, cheapest package first: `core` and `model` need no solver.
+# The packages of the documentation's reference, each an attribute that loads when it is used.
+_ROOMS = (
+    "audit",
+    "capacities",
+    "constraints",
+    "core",
+    "design",
+    "desk",
+    "envelope",
+    "expressions",
+    "iterative",
+    "local_dp",
+    "measures",
+    "mechanisms",
+    "model",
+    "papers",
+    "plots",
+    "problem",
+    "proofs",
+    "queries",
+    "refinement",
+    "relaxations",
+    "release",
+    "report",
+    "samples",
+    "sources",
+    "sweeps",
+    "tables",
+)
+
+# Where the names live, cheapest package first: `core` and `model` need no solver.
 _PACKAGES = (
     "core",
     "model",
@@ -130,6 +186,8 @@ _PACKAGES = (
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"cvxleak.{name}")
     if name in __all__:
         for package in _PACKAGES:
             module = importlib.import_module(f"cvxleak.{package}")
@@ -140,4 +198,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_ROOMS])
