@@ -4,6 +4,9 @@
 
 PYTHON ?= python3
 VENV := .venv
+# The release that the present tree is compared with, and its environment.
+RELEASE := a21a76c
+OLD := .venv-0.2.0
 BIN := $(VENV)/bin
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # What is imported is compiled then: all at once, most of it never used, takes half of the set-up.
@@ -21,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow test-wheel mutate lint style bench docs notebooks clean
+.PHONY: help audit test test-slow test-wheel compare mutate lint style bench docs notebooks clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +43,9 @@ test-slow: $(VENV)/.installed-test ## the slow tests (ARGS="tests/docs" for thos
 
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
 	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
+
+compare: $(VENV)/.installed-test $(OLD)/.installed ## the bank of truths on this tree and on release 0.2.0 (ARGS="capacity --cases")
+	$(BIN)/python tests/truths/compare.py --old $(OLD)/bin/python $(ARGS)
 
 mutate: $(VENV)/.installed-test ## change the checker in one place at a time: a test has to fail (ARGS="--only user_rows")
 	$(BIN)/python -m tests.mutation $(ARGS)
@@ -64,7 +70,7 @@ notebooks: $(VENV)/.installed-notebooks ## the tutorials as notebooks, run, into
 	$(BIN)/python docs/notebooks.py docs/_build/notebooks $(PAGES)
 
 clean: ## remove everything that these targets make, .venv too
-	rm -rf $(VENV) dist docs/_build .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLD) dist docs/_build .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find cvxleak tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.made:
@@ -81,4 +87,15 @@ $(VENV)/.installed-base: $(VENV)/.made pyproject.toml cvxleak/_version.py
 
 $(VENV)/.installed-%: $(VENV)/.made pyproject.toml cvxleak/_version.py
 	$(PIP_INSTALL) '.[$*]'
+	@touch $@
+
+# Both environments have the same versions of everything else: otherwise those would be compared.
+$(OLD)/.installed: $(VENV)/.installed-test
+	rm -rf $(OLD)
+	$(PYTHON) -m venv $(OLD)
+	mkdir $(OLD)/source
+	git archive --output $(OLD)/source.tar $(RELEASE) && tar -x -f $(OLD)/source.tar -C $(OLD)/source
+	$(BIN)/python -m pip freeze --exclude-editable >$(OLD)/constraints.txt
+	$(OLD)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(OLD) $(OLD)/source
+	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(OLD)/constraints.txt $(OLD)/cvxleak-*.whl
 	@touch $@
