@@ -230,7 +230,8 @@ class Channel(LabeledMatrix):
         Two columns are merged when, each divided by its sum, they agree in every entry up to the
         relative difference `tol` (so a zero only agrees with a zero). The merged output is
         labeled by the tuple of the outputs that went into it. A reduced channel is as informative
-        as the original one for every prior.
+        as the original one for every prior. If products are reduced again and again, the labels
+        grow with the number of all sequences of outputs; ``Channel(reduced.matrix)`` drops them.
 
         Raises
         ------

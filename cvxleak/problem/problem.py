@@ -36,6 +36,12 @@ __all__ = ["Found", "Problem", "Search", "Toward", "mixtures"]
 TIME_LIMIT = 60.0
 """Seconds of a search without a limit of its own."""
 
+REMEDIES = {
+    "unit": '; a bound is converted by bound.to("bits")',
+    "units": '; a bound is converted by bound.to("bits")',
+}
+"""What to do instead, for options that people look for."""
+
 SHARPER = 4
 """How often the tolerance of a search is halved, because it has counted on digits that the proof
 does not have."""
@@ -289,7 +295,20 @@ class Problem(Value, ABC):
         proved bounds reached so far. A second Ctrl-C aborts their proof with a plain
         KeyboardInterrupt.
         """
+        self._check_options(options)
         return self.go_on(lambda: self._search(**options), tol, time_limit)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse an option that the problem does not have by the names of those that it has."""
+        parameters = inspect.signature(self._search).parameters.values()
+        known = ["tol", "time_limit", *(parameter.name for parameter in parameters)]
+        for name in options:
+            if name not in known:
+                raise TypeError(
+                    f"{type(self).__name__} has no option {name!r}; it has "
+                    + ", ".join(map(repr, known))
+                    + REMEDIES.get(name, "")
+                )
 
     def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:
         """Compare a candidate that was found by other means with the proved bounds.

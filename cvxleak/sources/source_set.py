@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -368,6 +369,7 @@ def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> Sour
         return SourceSet([Prior(sources)])
     if isinstance(sources, Prior):
         return SourceSet([sources])
-    if isinstance(sources, np.ndarray) and sources.ndim == 1:
-        return SourceSet([sources])
+    if isinstance(sources, list | tuple | np.ndarray) and len(sources):
+        if isinstance(sources[0], numbers.Real | str):
+            return SourceSet([cast(ArrayLike, sources)])
     return SourceSet(sources)
