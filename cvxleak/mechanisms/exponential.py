@@ -12,6 +12,7 @@ from scipy.special import softmax
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import SIZE_LIMIT, frozen_array, real_number, whole_number
 from cvxleak.mechanisms._search import smallest, wanted_leakage
+from cvxleak.mechanisms._vanishing import not_vanishing
 from cvxleak.model import Channel, Distortion
 
 __all__ = [
@@ -38,7 +39,8 @@ def exponential(
     ``q(y|x) = exp(epsilon u(x, y) / (2 sensitivity)) / (the same summed over y)`` for the scores u.
 
     Guarantee: epsilon-differential privacy if no score changes by more than `sensitivity` between
-    neighboring inputs. For u(x, y) = 1 if y = x and 0 otherwise, with sensitivity 1, it is the
+    neighboring inputs; probabilities below 1e-300 are stored as 1e-300, which leaves the guarantee
+    as it is. For u(x, y) = 1 if y = x and 0 otherwise, with sensitivity 1, it is the
     symmetric channel with flip ``(k - 1) / (exp(epsilon / 2) + k - 1)``, so its level is only
     epsilon / 2.
 
@@ -85,7 +87,7 @@ def exponential(
     rate = real_number(level / width / 2, "epsilon / sensitivity", 0, open_high=True)
     with np.errstate(over="ignore"):  # to minus infinity, of which the exponential is zero
         behind = rate * (array - array.max(axis=1, keepdims=True))
-    return Channel(softmax(behind, axis=1), inputs, outputs)
+    return Channel(not_vanishing(softmax(behind, axis=1)), inputs, outputs)
 
 
 def rank_exponential(distortion: Distortion | ArrayLike, scale: float) -> Channel:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from cvxleak.core.validation import check_cells, real_number, whole_number
+from cvxleak.mechanisms._vanishing import not_vanishing
 from cvxleak.model import Channel
 
 __all__ = ["truncated_geometric"]
@@ -20,8 +21,8 @@ def truncated_geometric(n: int, epsilon: float) -> Channel:
     (1 + a)`` for y = 0 and ``a^(n - v) / (1 + a)`` for y = n.
 
     Guarantee: epsilon-differential privacy for every query of sensitivity 1, such as a count. The
-    level of any two inputs is exactly ``epsilon |v - v'|``. Probabilities below the smallest float
-    (about 1e-308) are stored as zero, so the level of inputs that far apart is infinite.
+    level of any two inputs is exactly ``epsilon |v - v'|``, up to 690 nats: a^|v - y| is stored as
+    1e-300 where it is smaller, which leaves the guarantee as it is.
 
     Parameters
     ----------
@@ -58,6 +59,6 @@ def truncated_geometric(n: int, epsilon: float) -> Channel:
     rate = real_number(epsilon, "epsilon", 0, open_high=True)
     check_cells(size + 1, size + 1, "n")
     numbers = np.arange(size + 1.0)
-    matrix = np.exp(-rate * np.abs(numbers[:, None] - numbers))
+    matrix = not_vanishing(np.exp(-rate * np.abs(numbers[:, None] - numbers)))
     matrix[:, 1:-1] *= -math.expm1(-rate)
     return Channel(matrix / (1 + math.exp(-rate)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from cvxleak.core.validation import Array, real_number
 from cvxleak.mechanisms._nearest import nearest_output
+from cvxleak.mechanisms._vanishing import not_vanishing
 from cvxleak.mechanisms.symmetric import binary_symmetric
 from cvxleak.model import Channel
 
@@ -69,8 +70,8 @@ def discretized_laplace(
 
     Guarantee: epsilon-differential privacy for every query whose ``sensitivity`` is at most the one
     given (post-processing of the Laplace mechanism). For any two inputs the level is at most
-    ``epsilon |v - v'| / sensitivity``. Probabilities below the smallest float (about 1e-308) are
-    stored as zero, so the level of inputs that far apart is infinite.
+    ``epsilon |v - v'| / sensitivity``. Probabilities below 1e-300 are stored as 1e-300, which
+    leaves the guarantee as it is.
 
     Parameters
     ----------
@@ -111,7 +112,9 @@ def discretized_laplace(
     level = real_number(epsilon, "epsilon", 0, open_low=True, open_high=True)
     width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)
     rate = real_number(level / width, "epsilon / sensitivity", 0, open_low=True, open_high=True)
-    return nearest_output(outputs, inputs, lambda a, b: _laplace_mass(rate * a, rate * b))
+    return nearest_output(
+        outputs, inputs, lambda a, b: not_vanishing(_laplace_mass(rate * a, rate * b))
+    )
 
 
 def _laplace_mass(a: Array, b: Array) -> Array:
