@@ -37,7 +37,8 @@ def write_atomic(path: str | os.PathLike[str], text: str | bytes) -> None:
 def checked_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     """Return a path; anything else is an error."""
     if not isinstance(path, (str, os.PathLike)):
-        raise ValidationError(f"path: expected text or a path, found {short(path)}")
+        remedy = "; save it by .to_csv(path, index=False)" if hasattr(path, "to_csv") else ""
+        raise ValidationError(f"path: expected text or a path, found {short(path)}{remedy}")
     return path
 
 

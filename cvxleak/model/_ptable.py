@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from typing import NoReturn
 
@@ -111,6 +112,9 @@ def read_ptable(path: str | os.PathLike[str]) -> PTable:
     if len(set(named)) < len(named):
         raise _wrong(path, line, f"the columns are {', '.join(map(repr, header))}, one twice")
     rows = [_Row(path, line, dict(zip(columns, cells, strict=True))) for line, cells in body]
+    for column in {"p", "p_int_lb", "p_int_ub"} & set(named):
+        for row in rows:  # some write 0,75, which is no other number between 0 and 1
+            row.cells[column] = row.cells[column].replace(",", ".")
     keyed = "pcv" in columns
     steps, keys = _of_keys(rows) if keyed else (_of_probabilities(rows), None)
     last = max(steps, default=0)
@@ -135,6 +139,12 @@ def _law_of(steps: Steps) -> Law:
     return law
 
 
+@lru_cache(maxsize=10_000)
+def _whole(text: str) -> int | None:
+    """Return a whole number; a file has few different ones, each thousands of times."""
+    return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else None
+
+
 @dataclass(frozen=True)
 class _Row:
     """A line of the file: its cells by column."""
@@ -155,12 +165,12 @@ class _Row:
     def whole(self, column: str, low: int | None = None) -> int:
         """Return a cell as a whole number that is not below `low`."""
         text = self.cells[column]
-        if not _WHOLE.fullmatch(text):
+        value = _whole(text)
+        if value is None:
             self.refuse(
                 f"{column} is {text[:40]!r}; a whole number is needed, because tables for counts "
                 "are read, not those for magnitudes"
             )
-        value = int(text.partition(".")[0])
         if low is not None and value < low:
             self.refuse(f"{column} is {text}; a whole number from {low} on is needed")
         return value
@@ -204,11 +214,13 @@ def _of_keys(rows: Iterable[_Row]) -> tuple[dict[int, Steps], int]:
             "cell key is always 0 and its perturbation no draw: give all its keys the pvalue of "
             "the ckey 0"
         )
-    steps = {
-        count: tuple((Fraction(key + 1, size), keys[key]) for key in range(size))
-        for count, keys in table.items()
-    }
-    return steps, size
+    return {count: _runs(keys, size) for count, keys in table.items()}, size
+
+
+def _runs(keys: dict[int, int], size: int) -> Steps:
+    """Return the perturbations in the order of the keys, those of successive keys as one step."""
+    ends = [key for key in range(size) if key == size - 1 or keys[key] != keys[key + 1]]
+    return tuple((Fraction(key + 1, size), keys[key]) for key in ends)
 
 
 def _of_probabilities(rows: Sequence[_Row]) -> dict[int, Steps]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import checked_path
 from cvxleak.core.numbers import exact_law
 from cvxleak.core.validation import check_cells, in_order, instance, short, whole_number
 from cvxleak.core.value import Value, preview
@@ -281,7 +282,7 @@ class PerturbationTable(CountNoise, Value):
     summed_keys: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", os.fspath(self.path))
+        object.__setattr__(self, "path", os.fspath(checked_path(self.path)))
         object.__setattr__(self, "summed_keys", instance(self.summed_keys, bool, "summed_keys"))
         self.table.period(self.cycle)
 

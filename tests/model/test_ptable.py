@@ -154,7 +154,9 @@ class TestProbabilities:
         bare = "\n".join(",".join(line.split(",")[:3]) for line in commas.split())
         # Differences of intervals in floating point.
         noisy = R_TABLE.replace("0.39486990", "0.394869900000001")
-        for text in (renamed, commas, numbered, bare, noisy):
+        # As write.csv2 does: a comma in decimals.
+        decimal_commas = R_TABLE.replace(".", ",")
+        for text in (renamed, commas, numbered, bare, noisy, decimal_commas):
             assert Mechanism.from_ptable(table(text)) == expected
 
     def test_the_intervals_are_the_table_where_p_is_rounded(self, table):
@@ -190,7 +192,7 @@ class TestProbabilities:
             ("i,j,p\n1,0,1.5\n", "line 2 .* p is 1.5; a probability"),
             ("i,j,p\n1,0,nan\n", "line 2 .* p is nan; a probability"),
             ("i,j,p\n1,0,50%\n", "line 2, column 3 .* found '50%'; a number"),
-            ("i;j;p\n1;0;0,5\n1;1;0,5\n", "line 2, column 3 .* found '0,5'; a number"),
+            ("i;j;p\n1;0;0,5,0\n1;1;0,5\n", "line 2, column 3 .* found '0.5.0'; a number"),
             ("i,j,p\n1,0,.5\n1,0,.5\n", "line 3 .* i = 1 with j = 0 stands in an earlier line"),
             ("i,j,p\n1,-1,1\n", "line 2 .* the count 1 would be published as -1"),
             ("i,j,p\n-1,0,1\n", "line 2 .* i is -1; a whole number from 0 on"),
