@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
@@ -280,21 +281,32 @@ def estimate_frequencies(
     if any(number for number, can in zip(numbers, possible, strict=True) if not can):
         raise ValidationError("counts: found an output that no input of the channel can have")
     scaled = matrix[:, possible] / weight[possible]
-    normal = scaled @ matrix[:, possible].T
-    if np.linalg.cond(normal) > 1e12:
-        raise ValidationError(
-            "channel: found rows that are linearly dependent; no unbiased estimate exists"
-        )
-    inverse = np.linalg.solve(normal, scaled)
+    inverse = _unbiased(scaled @ matrix[:, possible].T, scaled)
     observed = np.array(numbers, dtype=float)[possible] / total
-    spread = (np.diag(observed) - np.outer(observed, observed)) / (total - 1)
-    covariance = inverse @ spread @ inverse.T
-    estimate = FrequencyEstimate(given.inputs, inverse @ observed, covariance, total)
+    frequencies = inverse @ observed
+    spread = (inverse * observed) @ inverse.T - np.outer(frequencies, frequencies)
+    estimate = FrequencyEstimate(given.inputs, frequencies, spread / (total - 1), total)
     if confidence is None:
         return estimate
     level = read_confidence(confidence)
     lower, upper = frequency_intervals(given, numbers, level)
     return replace(estimate, lower=lower, upper=upper, confidence=level)
+
+
+def _unbiased(normal: Array, scaled: Array) -> Array:
+    """Return B = (Q S Q^T)^(-1) Q S, or say that the rows of Q are dependent."""
+    dependent = ValidationError(
+        "channel: found rows that are linearly dependent; no unbiased estimate exists"
+    )
+    try:
+        factor, _ = cho_factor(normal, lower=True)
+    except np.linalg.LinAlgError:
+        raise dependent from None
+    # An estimate of the condition number from the factor: an SVD takes twenty times as long.
+    (condition,) = get_lapack_funcs(("pocon",), (factor,))
+    if condition(factor, np.abs(normal).sum(axis=0).max(), uplo="L")[0] < 1e-12:
+        raise dependent
+    return cho_solve((factor, True), scaled)
 
 
 def read_confidence(confidence: Any) -> float:
@@ -306,7 +318,7 @@ def _counts(counts: Any, channel: Channel) -> list[int]:
     """Return the counts in the order of the channel's outputs."""
     if hasattr(counts, "items"):
         by_label = {
-            label: whole_number(number, f"counts[{short(label)}]", 0)
+            label: _count(number, f"counts[{short(label)}]", channel)
             for label, number in counts.items()
         }
         unknown = tuple(label for label in by_label if label not in channel.outputs)
@@ -320,5 +332,27 @@ def _counts(counts: Any, channel: Channel) -> list[int]:
     if array.shape != (channel.shape[1],):
         raise ValidationError(
             f"counts: found shape {array.shape}; ({channel.shape[1]},) is needed, one per output"
+            + (_ANSWERS if set(array.ravel().tolist()) <= set(channel.outputs) else "")
         )
-    return [whole_number(number, f"counts[{i}]", 0) for i, number in enumerate(array)]
+    return [_count(number, f"counts[{i}]", channel) for i, number in enumerate(array)]
+
+
+_ANSWERS = "; of single answers, give the counts: collections.Counter(answers)"
+
+
+def _count(number: Any, name: str, channel: Channel) -> int:
+    """Return a count; say what to do with an answer or with a sum of weights in its place."""
+    try:
+        return whole_number(number, name, 0)
+    except ValidationError as error:
+        if isinstance(number, str):
+            raise ValidationError(
+                f"{error}{_ANSWERS if number in channel.outputs else ''}"
+            ) from None
+        if isinstance(number, (float, np.floating)) and 0 < number < np.inf:
+            raise ValidationError(
+                f"{error}; sums of survey weights are no counts: the intervals and standard errors "
+                "are those of people who are drawn with equal chances. An estimate alone is linear "
+                "in the shares: with weights, solve Q^T p = shares"
+            ) from None
+        raise

@@ -86,6 +86,7 @@ def frequency_intervals(
         rows = normalized_rows(channel.matrix.tolist())
         exact = [[arb(sum((row[y] for y in event), fmpq(0))) for event in events] for row in rows]
         low, high = ([balls.number(end) for end in ends] for ends in box.T.tolist())
+        table = arb_mat(exact)
         ends = []
         for turn, weights in enumerate(multipliers):
             sign, at = (1, turn) if turn < k else (-1, turn - k)
@@ -96,7 +97,7 @@ def frequency_intervals(
             )
             rest = [arb(0)] * k
             if w:
-                rest = (arb_mat(exact) * arb_mat([[weight] for weight in w])).entries()
+                rest = (table * arb_mat([[weight] for weight in w])).entries()
             most = balls.largest(sign * (x == at) - part for x, part in enumerate(rest))
             ends.append(balls.round_up(used + most))
     upper = np.minimum(ends[:k], 1.0)

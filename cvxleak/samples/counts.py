@@ -80,6 +80,11 @@ def channels_from_counts(
     if hasattr(given, "iloc") and hasattr(given, "columns"):
         inputs = list(given.index) if inputs is None else inputs
         outputs = list(given.columns) if outputs is None else outputs
+        if given.isna().to_numpy().any():
+            raise ValidationError(
+                "counts: found an empty cell (NaN); a combination that was not drawn has the count "
+                "0, as in counts.fillna(0)"
+            )
         given = given.to_numpy()
     table = frozen_array(given, "counts", 2)
     wrong = (table < 0) | (table > LARGEST) | (table != np.floor(table))

@@ -190,5 +190,8 @@ def check_entry(value: Any, where: str) -> Hashable:
     try:
         hash(value)
     except TypeError as error:
-        raise ValidationError(f"{where} is {short(value)}, no value that can be counted") from error
+        raise ValidationError(
+            f"{where} is {short(value)}, no value that can be counted; a number, a text or a tuple "
+            "is one, and so an array that is short is given as tuple(array)"
+        ) from error
     return plain_label(value, where)
