@@ -128,7 +128,7 @@ class ClaimCheck:
 
     def __str__(self) -> str:
         bound = self.bound
-        text = f"{self.verdict}: {self.claim}; {bound.name} is {_ends(bound)}"
+        text = f"{self.verdict}: {self.claim}; {bound.name} is {_ends(bound, self.stated)}"
         return text if self.violation is None else f"{text}: {self.violation}"
 
 
@@ -383,7 +383,25 @@ def _at_most(one: float, other: float) -> bool:
     return fraction(one) <= fraction(other)
 
 
-def _ends(bound: Bound) -> str:
-    lower, upper = f"{bound.lower:.6g}", f"{bound.upper:.6g}"
-    ends = lower if lower == upper else f"{lower} to {upper}"
+def _ends(bound: Bound, stated: float) -> str:
+    """Return both bounds, with as many digits as it takes to see on which side of `stated` each is.
+
+    So a claim of 1 is not said to fail because "epsilon is 1".
+    """
+
+    def shown(digits: int) -> list[str]:
+        return [f"{end:.{digits}g}" for end in (bound.lower, bound.upper)]
+
+    texts = next(
+        (
+            shown(digits)
+            for digits in range(6, 17)
+            if all(
+                (float(text) <= stated) == (end <= stated)
+                for text, end in zip(shown(digits), (bound.lower, bound.upper), strict=True)
+            )
+        ),
+        shown(17),
+    )
+    ends = " to ".join(dict.fromkeys(texts))
     return ends if bound.unit == "probability" else f"{ends} {bound.unit}"
