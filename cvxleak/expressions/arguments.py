@@ -46,6 +46,7 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
         if found.is_constant() and found.value is not None:  # a Parameter has a value, or will have
             as_prior(found.value, found.size, name)
         return found
+    _check_stacked(prior, name)
     prior = named_law(prior)
     if isinstance(prior, Prior):
         size = len(prior) if labels is None else len(labels)
@@ -70,6 +71,7 @@ def rows_expression(channel: Rows, name: str = "channel") -> cp.Expression:
     """Return a channel as a CVXPY expression with one row per input."""
     if isinstance(channel, cp.Expression):
         return _expression(channel, name, 2)
+    _check_stacked(channel, name)
     return cp.Constant(as_channel(channel, name).matrix)
 
 
@@ -178,11 +180,30 @@ def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:
     return None if source.value is None else function(value(source))
 
 
+def _check_stacked(given: Any, name: str) -> None:
+    """Refuse expressions in a list or in an array of objects, and say how to put them together."""
+    if _holds_expressions(given):
+        raise ValidationError(
+            f"{name}: found a list or an array that holds CVXPY expressions; cp.hstack makes one "
+            "expression of numbers, cp.vstack of rows, cp.bmat of rows of numbers"
+        )
+
+
+def _holds_expressions(given: Any) -> bool:
+    if isinstance(given, np.ndarray):
+        return given.dtype == object and any(map(_holds_expressions, given.flat))
+    if isinstance(given, list | tuple):
+        return any(map(_holds_expressions, given))
+    return isinstance(given, cp.Expression)
+
+
 def _expression(given: Any, name: str, ndim: int, *, joint: bool = False) -> cp.Expression:
     if isinstance(given, cp.Expression):
         if given.ndim != ndim:
+            flat = f"; {name}.flatten(order='C') has one" if ndim == 1 and 1 in given.shape else ""
             raise ValidationError(
                 f"{name}: expected {ndim} dimension(s), found an expression of shape {given.shape}"
+                + flat
             )
         if not given.is_affine() or not given.is_real():
             raise ValidationError(

@@ -15,10 +15,12 @@ from cvxleak.expressions.arguments import (
     Law,
     derived,
     is_fixed,
+    is_known,
     law_expression,
     raised,
     rational_order,
     support,
+    value,
 )
 from cvxleak.measures.divergences import DIVERGENCES
 
@@ -55,6 +57,8 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
     Notes
     -----
     The twin of `cvxleak.measures.f_divergence`. DPP when one of the distributions is a Parameter.
+    Where a fixed reference is zero, leave the outcome out of both: a solver's 1e-9 there makes the
+    relative entropy infinite.
     If both hold variables, the last two divergences consist of one atom per outcome, which is slow
     for more than a few hundred outcomes.
 
@@ -75,7 +79,7 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
     p, r = _laws(law, reference)
     name = one_of(divergence, DIVERGENCES, "divergence")
     if name == "relative-entropy":
-        return cp.rel_entr(p, r).sum()
+        return _relative_entropy(p, r)
     if name == "total-variation":
         return cp.abs(p - r).sum() / 2
     if name == "squared-hellinger":
@@ -133,6 +137,18 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
     (True, 2.333333)
     """
     return _powers(*_laws(law, reference), rational_order(alpha))
+
+
+def _relative_entropy(p: cp.Expression, r: cp.Expression) -> cp.Expression:
+    if not is_known(r):
+        return cp.rel_entr(p, r).sum()
+    # Solvers fail on cones that hold a tiny R(y); its logarithm is a number like any other.
+    seen = support(r)
+    rest = np.setdiff1d(np.arange(r.shape[0]), seen)
+    told = -cp.entr(p[seen]).sum() - p[seen] @ np.log(value(r)[seen])
+    if rest.size:
+        told += cp.rel_entr(p[rest], r[rest]).sum()
+    return cp.maximum(told, 0)
 
 
 def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:
