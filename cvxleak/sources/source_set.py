@@ -17,7 +17,7 @@ from cvxleak.core.numbers import stacked, to_json
 from cvxleak.core.validation import Array, in_order, label_tuple, read_only, short, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.core.wording import counted
-from cvxleak.model.prior import Prior
+from cvxleak.model.prior import Prior, named_law
 from cvxleak.sources.confidence import Interval, confidence_box
 from cvxleak.sources.parts import Part, laws_and_labels, no_points, part_from_dict
 from cvxleak.sources.polytope import Polytope
@@ -365,10 +365,9 @@ def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> Sour
     """
     if isinstance(sources, SourceSet):
         return sources
-    if isinstance(sources, Mapping):
-        return SourceSet([Prior(sources)])
-    if isinstance(sources, Prior):
-        return SourceSet([sources])
+    law = named_law(sources)
+    if isinstance(law, Prior):
+        return SourceSet([law])
     if isinstance(sources, list | tuple | np.ndarray) and len(sources):
         if isinstance(sources[0], numbers.Real | str):
             return SourceSet([cast(ArrayLike, sources)])

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
@@ -134,13 +135,14 @@ def test_two_answers_from_one_sample():
     assert not cl.check_claim(Mechanism(people, same), epsilon=math.log(4)).passed
 
 
-@pytest.mark.parametrize("form", [list, tuple, np.array])
+@pytest.mark.parametrize("form", [list, tuple, np.array, pd.Series])
 def test_labels_of_a_known_distribution(form):
     """patcg-individual-drafts/ipa #60: randomized response on the labels that are likely enough.
 
     30 labels of Zipf frequencies, epsilon 1, the chance of a wrong label. The prior as an array
     was answered at first; as a list it was taken for a list of priors ("laws[0]: expected 1
-    dimension(s), found shape ()"). Independent: the best number of labels to keep (RRTop-k).
+    dimension(s), found shape ()"), as a Series for one Prior too few. Independent: the best number
+    of labels to keep (RRTop-k).
     """
     prior = 1 / np.arange(1, 31)
     prior /= prior.sum()
@@ -149,6 +151,29 @@ def test_labels_of_a_known_distribution(form):
     kept = np.arange(1, 31)
     truth = 1 - (np.cumsum(prior) * odds / (odds + kept - 1)).max()
     assert found.lower - 1e-9 <= truth <= found.upper + 1e-9
+    assert found.upper - found.lower < 1e-6
+
+
+def test_answers_to_a_regression():
+    """patcg-individual-drafts/ipa #60: the same for a regression, with answers of the loss's choice.
+
+    Six values, squared error, epsilon 1, and a grid of answers. Answered at first. Independent: of
+    all ways to put neighboring values into bins, randomized response on the bins, each with its
+    best real number (RR on bins); a grid of steps of a quarter costs at most (1/8)^2.
+    """
+    values, prior = np.array([0, 1, 2, 5, 10, 20.0]), np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
+    answers = np.linspace(0, 20, 81)
+    found = cl.min_distortion_local_dp(prior, 1.0, (values[:, None] - answers) ** 2)
+    losses = []
+    for cuts in itertools.product([0, 1], repeat=5):
+        bins = np.cumsum([0, *cuts])
+        loss = 0.0
+        for k in range(bins.max() + 1):
+            seen = prior * np.where(bins == k, math.e, 1) / (math.e + bins.max())
+            loss += seen @ (values - seen @ values / seen.sum()) ** 2
+        losses.append(loss)
+    assert min(losses) - 1e-9 <= found.lower
+    assert found.upper <= min(losses) + 1 / 64
     assert found.upper - found.lower < 1e-6
 
 
