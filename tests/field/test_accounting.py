@@ -155,9 +155,9 @@ def test_labels_of_a_known_distribution(form):
 
 
 def test_answers_to_a_regression():
-    """patcg-individual-drafts/ipa #60: the same for a regression, with answers of the loss's choice.
+    """patcg-individual-drafts/ipa #60: the same for a regression, with answers on a grid.
 
-    Six values, squared error, epsilon 1, and a grid of answers. Answered at first. Independent: of
+    Six values, squared error, epsilon 1, 81 answers. Answered at first. Independent: of
     all ways to put neighboring values into bins, randomized response on the bins, each with its
     best real number (RR on bins); a grid of steps of a quarter costs at most (1/8)^2.
     """

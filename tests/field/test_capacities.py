@@ -12,6 +12,7 @@ import cvxleak as cl
 from cvxleak import measures
 from cvxleak.capacities import Capacity
 from cvxleak.mechanisms import gaussian_peak_capacity, randomized_response
+from cvxleak.model import Channel, Prior
 
 NATS = math.log(2)
 """One bit."""
@@ -170,3 +171,31 @@ def test_guesses_at_a_key_from_an_execution_trace():
     assert guesses == pytest.approx((sizes * (sizes + 1) / 2).sum() / 1024, abs=1e-9)
     information = measures.mutual_information(prior=uniform, channel=channel)
     assert information == pytest.approx((sizes / 1024 * np.log(1024 / sizes)).sum(), abs=1e-12)
+
+
+def test_inner_and_outer_distributions():
+    """ramongonze/qif-library, first page: the hyper-distribution of a prior with a zero.
+
+    Four inputs, one of probability zero, and four outputs. Bayes vulnerability 1/3 and 1/2 was
+    answered at first; the posteriors of y2 and y3 are equal but were not merged by `reduced`, since
+    their columns differ at the input that cannot occur, and no page had hyper-distributions. The
+    page of terms has them now. Independent: outer (1/4, 3/4), inners (2/3, 0, 1/3) and
+    (2/9, 4/9, 1/3).
+    """
+    matrix = [
+        [1 / 2, 1 / 6, 1 / 3, 0],
+        [0, 1 / 3, 2 / 3, 0],
+        [0, 1 / 2, 0, 1 / 2],
+        [1 / 4, 1 / 4, 1 / 2, 0],
+    ]
+    channel = Channel(matrix, ["x1", "x2", "x3", "x4"], ["y1", "y2", "y3", "y4"])
+    prior = Prior({"x1": 1 / 3, "x2": 1 / 3, "x3": 0, "x4": 1 / 3})
+    assert measures.bayes_vulnerability(prior) == pytest.approx(1 / 3)
+    found = measures.posterior_bayes_vulnerability(prior=prior, channel=channel)
+    assert found == pytest.approx(1 / 2)
+    possible = channel.select(["x1", "x2", "x4"]).reduced()
+    assert possible.outputs == ("y1", ("y2", "y3"))
+    law = {x: 1 / 3 for x in possible.inputs}
+    assert possible.output(law).probabilities == pytest.approx([1 / 4, 3 / 4])
+    inners = possible.posterior(law).matrix
+    assert inners == pytest.approx(np.array([[2 / 3, 0, 1 / 3], [2 / 9, 4 / 9, 1 / 3]]))

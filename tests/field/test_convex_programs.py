@@ -125,3 +125,24 @@ def test_a_matrix_of_scalar_variables():
     most = mutual_information(prior=column.flatten(order="C"), channel=[[0.9, 0.1], [0.1, 0.9]])
     value = cp.Problem(cp.Maximize(most), [cp.sum(column) == 1]).solve(solver="CLARABEL")
     assert value == pytest.approx(math.log(2) - entr(0.1) - entr(0.9), abs=1e-7)
+
+
+def test_a_secret_that_the_data_are_correlated_with():
+    """scottshufe/HyObscure, PrivCheck.m: hide a trait S that the data X tell, at a limited error.
+
+    There a CVX program for the information of S and the output, with a column for each input. The
+    page of terms led to `design_for_prior`, which hides X itself; it now has the line that is right
+    here: the channel from S is `rows @ Q`, affine in Q. Independent: S is a fair bit, X is S
+    flipped with probability a; by symmetry the best Q flips with D: log 2 - h(a (1-D) + (1-a) D).
+    """
+    a, error = 0.15, 0.2
+    rows = np.array([[1 - a, a], [a, 1 - a]])
+    Q = cp.Variable((2, 2), bounds=[0, 1])
+    told = mutual_information(prior=[0.5, 0.5], channel=rows @ Q)
+    wrong = (Q[0, 1] + Q[1, 0]) / 2
+    problem = cp.Problem(cp.Minimize(told), [*row_stochastic(Q), wrong <= error])
+    value = problem.solve(solver="CLARABEL")
+    flipped = a * (1 - error) + (1 - a) * error
+    assert value == pytest.approx(math.log(2) - entr(flipped) - entr(1 - flipped), abs=1e-7)
+    whole = cl.design_for_prior([0.5, 0.5], "hamming", error)  # of X, not of S
+    assert whole.lower == pytest.approx(math.log(2) - entr(error) - entr(1 - error), abs=1e-7)
