@@ -17,6 +17,7 @@ from cvxleak.design.leakage import MinLeakage
 from cvxleak.design.user_constraints import UserConstraints
 from cvxleak.iterative import IterativeResult, joint_blahut_arimoto
 from cvxleak.model import Mechanism, Query
+from cvxleak.solvers.conic import attempt
 
 __all__ = ["Alternation", "Opponent"]
 
@@ -160,7 +161,7 @@ class Alternation:
             goal, rules = leak, [*rules, spent <= problem.budget]
         else:
             goal, rules = spent, [*rules, leak <= problem.budget]
-        cp.Problem(cp.Minimize(goal), rules).solve(solver="CLARABEL")
+        attempt(cp.Problem(cp.Minimize(goal), rules))
         if channel.value is None:
             raise SolverError("master: the solver found no channel")
         rows = np.maximum(channel.value, 0.0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import short
+from cvxleak.solvers.highs import withhold_banner
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -191,6 +192,8 @@ def attempt(
     limit = SOLVERS[name].time_limit if name in SOLVERS else None
     if clock is not None and clock.limit is not None and limit is not None:
         given = {limit: max(clock.left, LEAST_SECONDS)} | given
+    if name == "HIGHS":
+        withhold_banner()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["quiet_highs"]
+__all__ = ["quiet_highs", "withhold_banner"]
 
 
 def quiet_highs() -> highspy.Highs:
@@ -41,3 +42,20 @@ def quiet_highs() -> highspy.Highs:
     for name, value in options.items():
         solver.setOptionValue(name, value)
     return solver
+
+
+@cache
+def withhold_banner() -> None:
+    """Use up the banner that HiGHS 1.16 prints once in a process, whatever it is told of output.
+
+    CVXPY's interface would print it. An empty program, logged to nowhere, counts as the first one.
+
+    Examples
+    --------
+    >>> from cvxleak.solvers.highs import withhold_banner
+    >>> withhold_banner()
+    """
+    solver = quiet_highs()
+    solver.setOptionValue("log_to_console", False)
+    solver.setOptionValue("output_flag", True)
+    solver.run()
