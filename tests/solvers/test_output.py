@@ -8,7 +8,10 @@ import pytest
 
 LINEAR = "local_dp.min_local_dp([[0.7, 0.3]], 0.2, solver={!r})"
 CONIC = "local_dp.min_information([[0.7, 0.3]], 0.2, solver={!r})"
-OWN = "local_dp.min_local_dp([[0.7, 0.3]], 0.2); design.min_leakage(parity(2), 1 - np.eye(2), 0.2)"
+OWN = (
+    "local_dp.min_local_dp([[0.7, 0.3]], 0.2); design.min_leakage("
+    "parity(2), distortion=1 - np.eye(2), budget=0.2, entropy_floor=0.5, time_limit=1)"
+)
 
 
 @pytest.mark.parametrize(
