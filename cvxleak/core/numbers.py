@@ -250,7 +250,8 @@ def _of_text(text: str) -> Fraction | float:
         return Fraction(text)
     if text.lower().lstrip("+-") in {"inf", "infinity", "nan"}:
         return float(text)
-    raise ValueError(f"{text!r:.40} is not a number")
+    hint = "; decimals have a point" if _DECIMAL.fullmatch(text.replace(",", ".", 1)) else ""
+    raise ValueError(f"{text!r:.40} is not a number{hint}")
 
 
 def ratio(value: float) -> tuple[int, int]:

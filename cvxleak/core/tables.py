@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json, read_text, write_atomic
@@ -24,6 +25,7 @@ __all__ = [
     "label_from_text",
     "label_to_text",
     "numbers_from_text",
+    "read_cells",
     "read_law",
     "read_matrix",
     "read_table",
@@ -33,6 +35,9 @@ __all__ = [
 
 MISSING = ("", "na", "nan", "null")
 """Texts of empty cells, in lower case; in quotes, as "NA", each is a label."""
+
+_UNNAMED = re.compile(r"\[,\d+\]|\[\d+,\]")
+"""What R prints in place of a name: [1,] before a row and [,1] above a column."""
 
 # 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and none here.
 _NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")
@@ -59,10 +64,18 @@ def read_matrix(
     `made` raises a ValueError for a matrix of another kind, which decides whether a first column of
     numbers holds labels.
     """
-    rows = read_table(path)
+    cells, inputs, outputs = read_cells(path, made)
+    return [[as_written(cell) for cell in row] for row in cells], inputs, outputs
+
+
+def read_cells(
+    path: str | os.PathLike[str], made: Callable[[list[list[Any]]], object]
+) -> tuple[list[list[str]], list[Hashable] | None, list[Hashable] | None]:
+    """Return what `read_matrix` does, with the numbers as they are written in the file."""
+    rows = read_table(path, spaces=True)
     _, header = rows[0]
     if not is_header(rows[0], 1, path):
-        return [numbers_from_text(cells, line, path) for line, cells in rows], None, None
+        return _numbers(rows, path, 1), None, None
     if len(rows) == 1:
         raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
     unlike_rows = header[0] and not any(map(is_number, header))
@@ -72,9 +85,21 @@ def read_matrix(
             "or probabilities; leave the top-left cell empty if it holds row labels, or remove "
             "the header if it holds probabilities"
         )
-    matrix = [numbers_from_text(cells[1:], line, path, 2) for line, cells in rows[1:]]
-    inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]
-    return matrix, inputs, [label_from_text(cell) for cell in header[1:]]
+    matrix = _numbers(rows[1:], path, 2)
+    return matrix, _labels([cells[0] for _, cells in rows[1:]]), _labels(header[1:])
+
+
+def _labels(cells: Sequence[str]) -> list[Hashable] | None:
+    return None if all(map(_UNNAMED.fullmatch, cells)) else [label_from_text(c) for c in cells]
+
+
+def _numbers(
+    rows: Sequence[tuple[int, list[str]]], path: str | os.PathLike[str], first: int
+) -> list[list[str]]:
+    """Return the cells from column `first` on, all of which are numbers."""
+    for line, cells in rows:
+        numbers_from_text(cells[first - 1 :], line, path, first)
+    return [cells[first - 1 :] for _, cells in rows]
 
 
 def _is_whole(rows: Sequence[Sequence[str]], made: Callable[[list[list[float]]], object]) -> bool:
@@ -116,32 +141,32 @@ def write_table(path: str | os.PathLike[str], rows: Iterable[Iterable[object]]) 
 
 
 def read_table(
-    path: str | os.PathLike[str], semicolons: bool = False
+    path: str | os.PathLike[str], semicolons: bool = False, spaces: bool = False
 ) -> list[tuple[int, list[str]]]:
     """Return (line number, stripped cells) of the non-blank lines of a CSV file, equally long.
 
-    With `semicolons`, a file whose first line has one is separated by them.
+    With `semicolons`, a file whose first line has one is separated by them. With `spaces`, a file
+    without commas is separated by spaces or tabs, as R writes and prints matrices, and a first line
+    of names that is one cell short, as R writes it, has an empty cell put before them.
     """
     text = read_text(path)
-    delimiter = ";" if semicolons and ";" in text.partition("\n")[0] else ","
-    reader = csv.reader(io.StringIO(text), skipinitialspace=True, delimiter=delimiter)
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-    except csv.Error as error:
-        raise ValidationError(f"path: {os.fspath(path)!r} is not CSV: {error}") from error
-    rows = [(line, cells) for line, cells in rows if cells not in ([], [""])]
+    if spaces and not re.search("[,;]", _UNNAMED.sub("", text)):
+        rows = _joined([(i, _words(line)) for i, line in enumerate(text.splitlines(), 1)])
+    else:
+        delimiter = ";" if semicolons and ";" in text.partition("\n")[0] else ","
+        reader = csv.reader(io.StringIO(text), skipinitialspace=True, delimiter=delimiter)
+        try:
+            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        except csv.Error as error:
+            raise ValidationError(f"path: {os.fspath(path)!r} is not CSV: {error}") from error
+        rows = [(line, cells) for line, cells in rows if cells not in ([], [""])]
+        if rows and delimiter == ",":
+            _check_separator(rows, text, path)
     if not rows:
         raise ValidationError(f"path: {os.fspath(path)!r} is empty")
+    if spaces:
+        rows = _with_corner(rows, text, path)
     first, width = rows[0][0], len(rows[0][1])
-    lines = [line for line in text.splitlines() if line.strip()]
-    widths = {line.count(";") for line in lines}
-    # A comma in such a file is that of a decimal: of as many cells as there are, no line has none.
-    if delimiter == "," and len(widths) == 1 and widths != {0}:
-        if width == 1 or any(re.search(r"\d,\d", line) for line in lines):
-            raise ValidationError(
-                f"path: {os.fspath(path)!r} separates its cells by semicolons; save it with commas "
-                "between the cells and points in the numbers (0.5, not 0,5)"
-            )
     for line, cells in rows:
         if len(cells) != width:
             raise ValidationError(
@@ -149,6 +174,66 @@ def read_table(
                 f"but line {first} has {counted(width, 'cell')}"
             )
     return rows
+
+
+def _check_separator(
+    rows: Sequence[tuple[int, list[str]]], text: str, path: str | os.PathLike[str]
+) -> None:
+    """Say so if what is read with commas between the cells has semicolons there."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    widths = {line.count(";") for line in lines}
+    # A comma in such a file is that of a decimal: of as many cells as there are, no line has none.
+    if (
+        len(widths) == 1
+        and widths != {0}
+        and (len(rows[0][1]) == 1 or any(re.search(r"\d,\d", line) for line in lines))
+    ):
+        raise ValidationError(
+            f"path: {os.fspath(path)!r} separates its cells by semicolons; save it with commas "
+            "between the cells and points in the numbers (0.5, not 0,5)"
+        )
+
+
+def _with_corner(
+    rows: list[tuple[int, list[str]]], text: str, path: str | os.PathLike[str]
+) -> list[tuple[int, list[str]]]:
+    """Return lines whose first one has a cell above the row labels, which R leaves out."""
+    (line, header), *body = rows
+    if not body or len(header) != len(body[0][1]) - 1:
+        return rows
+    # Numbers are names if they are in quotes.
+    if all(map(is_number, header)) and not text.lstrip().startswith('"'):
+        raise ValidationError(
+            f"path: line {body[0][0]} of {os.fspath(path)!r} has "
+            f"{counted(len(body[0][1]), 'cell')}, but line {line} has "
+            f"{counted(len(header), 'cell')}; if it holds the names of the columns, put an empty "
+            "cell before them"
+        )
+    return [(line, ["", *header]), *body]
+
+
+def _words(line: str) -> list[str]:
+    """Return the words of a line, of which R puts names in quotes."""
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"|(\S+)', line)
+    return [re.sub(r"\\(.)", r"\1", quoted) if not word else word for quoted, word in found]
+
+
+def _joined(lines: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Return the lines of a matrix that R has printed a few columns at a time, each with all."""
+    rows = [(line, cells) for line, cells in lines if cells]
+    heads = [i for i, (_, cells) in enumerate(rows) if not any(map(is_number, cells[1:] or cells))]
+    size = heads[1] - heads[0] if len(heads) > 1 else 0
+    if size < 2 or heads != list(range(0, len(rows), size)):
+        return rows
+    parts = [rows[i : i + size] for i in heads]
+    names = [[cells[0] for _, cells in part[1:]] for part in parts]
+    if any(other != names[0] for other in names):
+        return rows
+    whole = [(line, list(cells)) for line, cells in parts[0]]
+    for part in parts[1:]:
+        for i, ((_, cells), (_, more)) in enumerate(zip(whole, part, strict=True)):
+            cells += more[1:] if i else more
+    return whole
 
 
 def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[str]) -> bool:

@@ -67,8 +67,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
     """Return a read-only float copy of `values` with `ndim` dimensions and no NaN.
 
-    Numbers may be text, `Decimal` or `Fraction` (`cvxleak.core.numbers`). Complex numbers and
-    pandas objects are refused: each would lose something in silence.
+    Numbers may be text, `Decimal` or `Fraction` (`cvxleak.core.numbers`), and the array a sparse
+    one of SciPy, or a tensor. Complex numbers and pandas objects are refused: each would lose
+    something in silence.
     """
     if hasattr(values, "iloc"):
         raise ValidationError(
@@ -80,14 +81,27 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
             f"{name}: found a {type(values).__name__}, whose labels would be lost; use its .matrix "
             "to drop them"
         )
+    if hasattr(values, "is_dcp"):
+        raise ValidationError(
+            f"{name}: found a CVXPY expression; its `value` is needed (Channel.from_solver takes "
+            "that of a channel)"
+        )
     try:
         array = written_array(values)
     except (TypeError, ValueError, OverflowError) as error:
+        from cvxleak.core.advice import advice_on_kind
+
         raise ValidationError(
-            f"{name}: expected an array of real numbers, found {short(values)} ({error})"
+            f"{name}: expected an array of real numbers, found {short(values)}"
+            f"{advice_on_kind(values, error)}"
         ) from error
     if array.ndim != ndim:
-        raise ValidationError(f"{name}: expected {ndim} dimension(s), found shape {array.shape}")
+        from cvxleak.core.advice import advice_on_shape
+
+        raise ValidationError(
+            f"{name}: expected {ndim} dimension(s), found shape {array.shape}"
+            f"{advice_on_shape(array.shape, ndim)}"
+        )
     if not isinstance(array, ExactArray):
         array = np.add(array, 0.0, order="C")  # -0.0 becomes 0.0: equal arrays have equal bytes.
     if np.isnan(array).any():
@@ -108,7 +122,7 @@ def written_array(values: ArrayLike) -> Array:
     """
     if isinstance(values, ExactArray) and values.exact is not None:
         return values
-    given = np.asarray(values)
+    given = _as_numpy(values)
     if np.ma.is_masked(values):
         raise TypeError("some are masked")
     if given.dtype.kind == "f" and _holds_exact(values):
@@ -116,6 +130,26 @@ def written_array(values: ArrayLike) -> Array:
     if given.dtype.kind not in "biufOU":
         raise TypeError(f"the entries are {given.dtype}")
     return exact_array(given) if given.dtype.kind in "OU" else given.astype(float, copy=False)
+
+
+def _as_numpy(values: Any) -> NDArray[Any]:
+    """Return values as NumPy reads them; sparse matrices are filled in, tensors copied or shared.
+
+    Raises
+    ------
+    TypeError, ValueError
+        They are ragged or too large, or the owner of a tensor refuses.
+    """
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        if math.prod(values.shape) > CELL_LIMIT:
+            raise ValueError(f"as an array it has more than {CELL_LIMIT} entries")
+        return values.toarray()
+    try:
+        if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+            return np.from_dlpack(values)
+        return np.asarray(values)
+    except (RuntimeError, BufferError) as error:  # a tensor with gradients, or on another device
+        raise TypeError(str(error)) from error
 
 
 def _holds_exact(values: Any) -> bool:
@@ -138,8 +172,10 @@ def probability_rows(values: ArrayLike, name: str, ndim: int, labels: object = N
     wrong = (array < 0) | (array == np.inf)
     if wrong.any():
         where = _first(wrong)
+        tiny = -1e-6 <= array[where] < 0 and ndim == 2
         raise ValidationError(
             f"{name}: found {float(array[where])!r} at index {where}; probabilities are in [0, 1]"
+            + ("; Channel.from_solver repairs a solver's rounding errors" if tiny else "")
         )
     with np.errstate(over="ignore"):
         sums = np.atleast_1d(array.sum(axis=-1))
@@ -148,13 +184,13 @@ def probability_rows(values: ArrayLike, name: str, ndim: int, labels: object = N
         row = f" row {worst}" if ndim > 1 else ""
         if isinstance(labels, list | tuple) and [*labels[worst : worst + 1]] not in ([], [worst]):
             row += f" ({short(labels[worst])})"
-        counts = "Prior.from_counts" if ndim == 1 else "cvxleak.samples.channels_from_counts"
         total = round(float(sums[worst]), 12)
+        from cvxleak.core.advice import advice_on_sums
+
+        advice = advice_on_sums(array, _as_numpy(values).dtype, ROW_SUM_TOLERANCE)
         raise ValidationError(
             f"{name}:{row} sums to {total!r}; "
-            f"probabilities must sum to 1 within {ROW_SUM_TOLERANCE}"
-            + (f"; for counts there is {counts}" if ndim <= 2 and not np.any(array % 1) else "")
-            + ("; divide percentages by 100" if total == 100 else "")
+            f"probabilities must sum to 1 within {ROW_SUM_TOLERANCE}{advice}"
         )
     return array
 
@@ -328,7 +364,7 @@ def dimensions(values: ArrayLike, name: str) -> int:
 def plain_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return `values` as NumPy reads them, or say that they are ragged."""
     try:
-        return np.asarray(values)
+        return _as_numpy(values)
     except (TypeError, ValueError) as error:
         raise ValidationError(
             f"{name}: expected an array, found {short(values)} ({error})"

@@ -27,15 +27,15 @@ def randomized_response(k: int, epsilon: float) -> Channel:
     the symmetric channel (`generalized_symmetric`) with flip (k - 1) / (e^epsilon + k - 1).
     For k = 2 it is Warner's randomized response.
 
-    Guarantee: local differential privacy with this epsilon and no smaller one. Its capacity is
-    ``symmetric_capacity(k, flip)``.
+    Guarantee: local differential privacy with this epsilon and, for k > 1, no smaller one. Its
+    capacity is ``symmetric_capacity(k, flip)``.
 
     Parameters
     ----------
     k : int
-        Number of inputs and of outputs, at least 2.
+        Number of inputs and of outputs, at least 1.
     epsilon : float
-        Privacy parameter in nats, at least 0 and finite.
+        Privacy parameter in nats, at least 0; inf gives the input as it is.
 
     Returns
     -------
@@ -61,8 +61,8 @@ def randomized_response(k: int, epsilon: float) -> Channel:
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
     """
-    size = whole_number(k, "k", 2, SIZE_LIMIT)
-    odds = math.exp(-real_number(epsilon, "epsilon", 0, open_high=True))
+    size = whole_number(k, "k", 1, SIZE_LIMIT)
+    odds = math.exp(-real_number(epsilon, "epsilon", 0))
     total = 1 + (size - 1) * odds
     return _symmetric(size, 1 / total, odds / total)
 

@@ -17,7 +17,7 @@ from cvxleak.core.validation import Array, in_order, label_tuple, short
 from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.core.wording import counted
 
-__all__ = ["LabeledMatrix", "distinct_rows"]
+__all__ = ["LabeledMatrix", "distinct_rows", "unframed"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +34,7 @@ class LabeledMatrix(Stored):
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
     ) -> None:
+        matrix, inputs, outputs = unframed(matrix, inputs, outputs)
         array = self._checked(matrix, inputs)
         object.__setattr__(self, "matrix", array)
         object.__setattr__(self, "inputs", label_tuple(inputs, array.shape[0], "inputs"))
@@ -136,6 +137,9 @@ class LabeledMatrix(Stored):
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:
         """Read a CSV file: with a header and a first column of labels, or a bare matrix.
 
+        A file without commas is separated by spaces or tabs: what R's ``write.table`` and ``print``
+        make. Names in quotes may hold spaces, and ``[1,]`` and ``[,1]`` are no labels.
+
         The file has labels if its very first cell is not a number (``1/2`` and the like, numbers
         that Python does not read, are refused there; and so is a word above what may be labels or
         numbers of the matrix). A label that is JSON (``1``, ``0.5``, ``true``, ``[0, 1]``,
@@ -170,7 +174,7 @@ class LabeledMatrix(Stored):
         """
         if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
             raise ValidationError(f"frame: expected a pandas DataFrame, found {short(frame)}")
-        return cls(frame.to_numpy(), list(frame.index), list(frame.columns))
+        return cls(frame)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.matrix, dtype=dtype)
@@ -186,6 +190,23 @@ class LabeledMatrix(Stored):
             f"{type(self).__name__}({counted(len(self.inputs), 'input')} {preview(self.inputs)} -> "
             f"{counted(len(self.outputs), 'output')} {preview(self.outputs)})"
         )
+
+
+def unframed(
+    matrix: Any, inputs: Iterable[Hashable] | None, outputs: Iterable[Hashable] | None
+) -> tuple[Any, Iterable[Hashable] | None, Iterable[Hashable] | None]:
+    """Return the numbers and the labels of a DataFrame without other labels; others as given.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cvxleak.model._matrix import unframed
+    >>> unframed(pd.DataFrame({"no": [1.0], "yes": [0.0]}), None, None)
+    (array([[1., 0.]]), [0], ['no', 'yes'])
+    """
+    if hasattr(matrix, "columns") and inputs is None and outputs is None:
+        return matrix.to_numpy(), list(matrix.index), list(matrix.columns)
+    return matrix, inputs, outputs
 
 
 def distinct_rows(matrix: Array) -> tuple[Array, NDArray[np.intp]]:

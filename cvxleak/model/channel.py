@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import carries
 from cvxleak.core.validation import (
     Array,
     composed_rows,
@@ -19,13 +20,23 @@ from cvxleak.core.validation import (
     short,
 )
 from cvxleak.core.value import preview
+from cvxleak.core.wording import counted
 from cvxleak.model._composed import cascade, composed
-from cvxleak.model._matrix import LabeledMatrix
+from cvxleak.model._matrix import LabeledMatrix, unframed
 from cvxleak.model.prior import Prior, as_prior
 
 __all__ = ["Channel", "Labels", "as_channel"]
 
 Labels = tuple[Hashable, ...]
+
+MOST_PAIRS = 1 << 18
+"""Most outputs of a product: their labels take seconds to make."""
+
+MOST_CELLS = 1 << 24
+"""Most probabilities of a product, 128 MB of them."""
+
+MOST_EXACT = 1 << 18
+"""Most of them where they are no floats."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -35,9 +46,11 @@ class Channel(LabeledMatrix):
     Parameters
     ----------
     matrix : array_like, shape (inputs, outputs)
-        Row x is the distribution of Y given x. Rows sum to 1 within 1e-9 and are stored as given.
+        Row x is the distribution of Y given x. Rows sum to 1 within 1e-9 and are stored as given,
+        never corrected: `from_solver` repairs rounding errors, and `ChannelSet.from_printed` stands
+        for all channels that a printed matrix may be. Sparse matrices and tensors are arrays, too.
     inputs, outputs : iterable of hashable, optional
-        Distinct labels; 0, 1, ... if left out.
+        Distinct labels; those of a pandas DataFrame, else 0, 1, ..., if left out.
 
     Raises
     ------
@@ -102,6 +115,7 @@ class Channel(LabeledMatrix):
         """
         from cvxleak.model._solved import repaired_rows
 
+        matrix, inputs, outputs = unframed(matrix, inputs, outputs)
         return cls(repaired_rows(matrix, tol), inputs, outputs)
 
     def then(self, channel: Channel) -> Channel:
@@ -135,7 +149,8 @@ class Channel(LabeledMatrix):
         Raises
         ------
         ValidationError
-            The two channels do not have the same inputs in the same order.
+            The two channels do not have the same inputs in the same order, or more than 2^18 pairs
+            of outputs or 2^24 probabilities (2^18 where they are exact) would have to be made.
 
         Examples
         --------
@@ -145,6 +160,16 @@ class Channel(LabeledMatrix):
         ((0, 0), (0, 1), (1, 0), (1, 1))
         """
         _check_inputs(channel, self.inputs, "this channel's inputs")
+        pairs = len(self.outputs) * len(channel.outputs)
+        exact = carries(self.matrix) or carries(channel.matrix)
+        most = min(MOST_PAIRS, (MOST_EXACT if exact else MOST_CELLS) // len(self.inputs))
+        if pairs > most:
+            raise ValidationError(
+                f"channel: found {counted(len(channel.outputs), 'output')} beside "
+                f"{len(self.outputs)}, which make {short(pairs)} pairs; with "
+                f"{counted(len(self.inputs), 'input')}, at most {most} are allowed; .reduced() "
+                "merges outputs that tell the same"
+            )
         joint = composed(
             self.matrix,
             channel.matrix,
@@ -366,8 +391,14 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
     """
     if isinstance(channel, Channel):
         return channel
-    if hasattr(channel, "iloc"):
-        return Channel.from_pandas(channel)
+    if hasattr(channel, "columns"):
+        return Channel(channel)
+    if hasattr(channel, "center") and hasattr(channel, "outputs"):
+        raise ValidationError(
+            f"{name}: found a ChannelSet; a single channel is needed here, such as its .center; "
+            "for all channels of a set there are capacity, local_dp_epsilon_of_set, dp_violation, "
+            "and the audit of a Mechanism"
+        )
     if isinstance(channel, (str, os.PathLike)):
         raise ValidationError(
             f"{name}: expected a Channel or an array, found {short(channel)}; "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import labels_from_json
-from cvxleak.core.numbers import ExactArray, to_json
+from cvxleak.core.numbers import ExactArray, fraction, to_json
 from cvxleak.core.validation import Array, frozen_array, label_tuple, read_only, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.core.wording import counted
@@ -20,9 +22,6 @@ from cvxleak.model.channel import Channel
 from cvxleak.model.lumping import Lumped
 
 __all__ = ["ChannelSet", "LumpedSet"]
-
-DIGITS = 15
-"""Most printed digits: a float holds no more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -103,27 +102,70 @@ class ChannelSet(Stored):
     def from_printed(
         cls,
         matrix: ArrayLike,
-        digits: int,
+        digits: int | None = None,
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
     ) -> Self:
-        """Return the set of channels that, rounded to a number of decimals, give a printed matrix.
+        """Return the set of channels that give a printed matrix when they are rounded.
 
-        Each probability may be off by half a unit of the last digit.
+        Each probability may be off by half a unit of its last decimal.
+
+        Parameters
+        ----------
+        matrix : array_like of str, shape (inputs, outputs)
+            The numbers as they are printed: ``".333"`` may be off by 0.0005 and ``".3330"`` by
+            0.00005; a `Decimal` is taken like its text. Whole numbers, ``"0"`` and ``"1"`` or
+            ``"1."``, may be off as much as the number with the fewest decimals. Fractions such as
+            ``"1/3"`` are exact.
+        digits : int, optional
+            The number of decimals of all entries, from 1 to 15, whatever is printed. Needed if
+            they are floats, which do not hold it.
+        inputs, outputs : iterable of hashable, optional
+            Distinct labels; 0, 1, ... if left out.
 
         Raises
         ------
         ValidationError
-            Numbers outside [0, 1], a number of digits that is not an integer from 1 to 15, or rows
-            that no distribution rounds to.
+            Numbers outside [0, 1], unknown or impossible digits, or rows that no distribution
+            rounds to.
+
+        Examples
+        --------
+        >>> from cvxleak.model import ChannelSet
+        >>> printed = ChannelSet.from_printed([[".333", ".6670"], ["1", "0"]])
+        >>> printed.lower
+        array([[0.3325 , 0.66695],
+               [0.9995 , 0.     ]])
+        >>> printed == ChannelSet.from_printed([[0.333, 0.667], [1, 0]], digits=3)
+        False
         """
-        whole_number(digits, "digits", 1, DIGITS)
-        printed = _probabilities(matrix, "matrix", 0.0)
-        half = 0.5 * 10.0**-digits
-        # Decimals with one digit more, so as written they are exact.
-        low = np.round(np.maximum(printed - half, 0.0), digits + 1)
-        high = np.round(np.minimum(printed + half, 1.0), digits + 1)
+        from cvxleak.model._printed import half_units
+
+        if digits is not None:
+            whole_number(digits, "digits", 1, 15)
+        printed = _probabilities(matrix, "matrix", None)
+        half = half_units(matrix, digits)
+        exact = np.array([[fraction(x) for x in row] for row in printed.tolist()], dtype=object)
+        low, high = exact - half, exact + half
+        low[low < 0], high[high > 1] = Fraction(0), Fraction(1)
         return cls(low, high, inputs, outputs)
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], digits: int | None = None) -> Self:
+        """Read a file of rounded probabilities: `from_printed` for what `Channel.from_csv` reads.
+
+        Files of R's ``print``, say. Its ``write.table`` and ``write.csv`` round to 15 digits and
+        leave out zeros at the end: take `Channel.from_csv`, or give `digits`.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be read, or as for `from_printed`.
+        """
+        from cvxleak.core.tables import read_cells
+
+        cells, inputs, outputs = read_cells(path, cls.from_printed)
+        return cls.from_printed(cells, digits, inputs, outputs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -218,10 +260,10 @@ class LumpedSet:
     counts: tuple[Mapping[int, int], ...]
 
 
-def _probabilities(values: ArrayLike, name: str, outward: float) -> Array:
-    """Return a matrix of probabilities as floats; what no float is, next to it."""
+def _probabilities(values: ArrayLike, name: str, outward: float | None) -> Array:
+    """Return a matrix of probabilities, as floats next to those that are none, or as written."""
     array = frozen_array(values, name, 2)
-    if isinstance(array, ExactArray):
+    if isinstance(array, ExactArray) and outward is not None:
         array = read_only(np.nextafter(np.array(array, dtype=float, subok=False), outward))
     if array.size == 0:
         raise ValidationError(f"{name}: found shape {array.shape}; it must not be empty")

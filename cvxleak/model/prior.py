@@ -37,7 +37,7 @@ class Prior(Stored):
     ----------
     probabilities : array_like, shape (k,), or mapping
         Non-negative and finite, with sum 1 within 1e-9 (absolute); never renormalized. A mapping
-        gives them by label; a mapping is accepted wherever a prior is.
+        gives them by label, as does a pandas Series; both are accepted wherever a prior is.
     labels : iterable of hashable, optional
         k distinct labels; 0, 1, ..., k - 1 if left out.
 
@@ -67,11 +67,16 @@ class Prior(Stored):
         probabilities: ArrayLike | Mapping[Any, Any],
         labels: Iterable[Hashable] | None = None,
     ) -> None:
-        if isinstance(probabilities, Mapping):
+        given: Any = probabilities
+        if isinstance(given, Mapping):
             if labels is not None:
                 raise ValidationError("labels: found some beside a mapping, whose keys they are")
-            probabilities, labels = list(probabilities.values()), list(probabilities)
-        array = probability_rows(probabilities, "probabilities", 1)
+            given, labels = list(given.values()), list(given)
+        elif hasattr(given, "columns"):
+            raise ValidationError("probabilities: found a DataFrame; take one of its columns")
+        elif hasattr(given, "iloc") and labels is None:
+            given, labels = given.to_numpy(), list(given.index)
+        array = probability_rows(given, "probabilities", 1)
         object.__setattr__(self, "probabilities", array)
         object.__setattr__(self, "labels", label_tuple(labels, len(array), "labels"))
 
@@ -197,7 +202,7 @@ class Prior(Stored):
         """
         if not hasattr(series, "iloc") or hasattr(series, "columns"):
             raise ValidationError(f"series: expected a pandas Series, found {short(series)}")
-        return cls(series.to_numpy(), list(series.index))
+        return cls(series)
 
     def __getitem__(self, label: Hashable) -> float:
         try:

@@ -78,7 +78,6 @@ class TestValidation:
             ([[1.5, -0.5]], r"found -0.5 at index \(0, 1\)"),
             ([[math.nan, 1]], "NaN"),
             ([[math.inf, 0]], "found inf"),
-            (pd.DataFrame([[0.5, 0.5]]), "pandas DataFrame"),
         ],
     )
     def test_bad_matrices(self, matrix, message):

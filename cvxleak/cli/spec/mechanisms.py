@@ -11,7 +11,7 @@ from typing import Any, Literal
 from cvxleak import mechanisms, model, tables
 from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.tables import numbers_from_text, read_matrix, read_table
+from cvxleak.core.tables import numbers_from_text, read_cells, read_matrix, read_table
 from cvxleak.core.validation import Array
 from cvxleak.model import AdditiveNoise, Channel, ChannelSet, Distortion, Prior, Query
 from cvxleak.tables import CountNoise
@@ -285,8 +285,8 @@ class Matrix(Noise):
         if self.digits is None:
             channel = Channel.from_csv(path)
             return channel.matrix if is_bare(path) else channel
-        matrix, inputs, outputs = read_matrix(path, Channel)
-        return ChannelSet.from_printed(matrix, self.digits, inputs or to.values, outputs)
+        cells, inputs, outputs = read_cells(path, ChannelSet.from_printed)
+        return ChannelSet.from_printed(cells, self.digits, inputs or to.values, outputs)
 
 
 class Intervals(Noise):

@@ -1,0 +1,127 @@
+"""What to do about values that are no distributions, for the messages that refuse them.
+
+No number is corrected in silence: a bound is about the rows that were given. Loaded only when there
+is something to say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.numbers import Array, fraction
+
+__all__ = ["advice_on_kind", "advice_on_shape", "advice_on_sums"]
+
+ROUNDING = 1e-6
+"""What `Channel.from_solver` takes for rounding in an entry."""
+
+MOST_DIGITS = 12
+"""Most decimals that somebody prints; more are those of a computation."""
+
+
+def advice_on_kind(given: object, error: Exception) -> str:
+    """Return what is wrong with values that are no numbers, and what reads them.
+
+    Examples
+    --------
+    >>> from cvxleak.core.advice import advice_on_kind
+    >>> advice_on_kind("matrix.csv", ValueError("'matrix.csv' is not a number"))
+    '; from_csv reads a file'
+    """
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and "." in given):
+        return "; from_csv reads a file"
+    if isinstance(given, Mapping):
+        return "; pass its values as a list, and its keys as labels"
+    if "inhomogeneous" in str(error):
+        return " (its rows are not equally long)"
+    return f" ({error})"
+
+
+def advice_on_shape(shape: tuple[int, ...], ndim: int) -> str:
+    """Return how to write what came in another shape than that of a matrix or of a vector.
+
+    Examples
+    --------
+    >>> from cvxleak.core.advice import advice_on_shape
+    >>> advice_on_shape((3,), 2)
+    '; write a single row as [[...]], a single column as [[...], [...]]'
+    """
+    if ndim == 2 and len(shape) < 2:
+        return "; write a single row as [[...]], a single column as [[...], [...]]"
+    return "; .ravel() makes a vector of it" if ndim == 1 and max(shape, default=0) > 1 else ""
+
+
+def advice_on_sums(array: Array, kind: np.dtype[Any], tolerance: float) -> str:
+    """Return what may be the matter with rows that do not sum to 1, and the remedy.
+
+    `kind` is the type that the numbers came in, and `tolerance` what a sum may be off by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.core.advice import advice_on_sums
+    >>> rows = np.array([[0.9, 0.3], [0.1, 0.7]])
+    >>> advice_on_sums(rows, rows.dtype, 1e-9)
+    '; its columns sum to 1, and rows are needed: pass the transpose (.T)'
+    """
+    with np.errstate(over="ignore"):
+        off = np.abs(np.atleast_1d(array.sum(axis=-1)) - 1)
+        columns = np.abs(array.sum(axis=0) - 1)
+    if array.ndim == 2 and columns.max() <= ROUNDING * len(array) < off.max():
+        return "; its columns sum to 1, and rows are needed: pass the transpose (.T)"
+    said = []
+    if array.ndim <= 2 and not np.any(array % 1):
+        counts = "Prior.from_counts" if array.ndim == 1 else "cvxleak.samples.channels_from_counts"
+        said.append(f"for counts there is {counts}")
+    if round(float(off.max()), 12) == 99:
+        said.append("divide percentages by 100")
+    if not said:
+        said = _of_rounding(array, off, kind, tolerance)
+    return "".join(f"; {text}" for text in said)
+
+
+def _of_rounding(array: Array, off: Array, kind: np.dtype[Any], tolerance: float) -> list[str]:
+    """Return the advice for sums that are off by no more than rounding."""
+    size = array.shape[-1]
+    short = kind.kind == "f" and kind.itemsize < 8
+    if short and off.max() <= np.finfo(kind).eps * size:
+        cause = f"{kind} numbers are rounded to about {np.finfo(kind).precision} digits"
+        # Half precision is coarser than what a solver leaves.
+        tol = "" if np.finfo(kind).eps <= ROUNDING else ", tol=1e-3"
+    elif not short and (digits := _printed(array, off, tolerance)):
+        remedy = (
+            "give more digits, fractions such as '1/3', or divide by the sum"
+            if array.ndim == 1
+            else f"ChannelSet.from_printed(matrix, {digits}), for files .from_csv, in a spec file "
+            f"digits = {digits}, is the set of all channels that are printed like this; fractions "
+            "such as '1/3' are exact"
+        )
+        return [f"the numbers may be rounded to {digits} decimals: {remedy}"]
+    elif off.max() <= ROUNDING * size:
+        cause, tol = "the sums are off by rounding", ""
+    else:
+        return []
+    remedy = (
+        "divide by the sum, in float64"
+        if array.ndim == 1
+        else f"Channel.from_solver(matrix{tol}) repairs that, and divides each row by its sum"
+    )
+    return [f"{cause}: {remedy}"]
+
+
+def _printed(array: Array, off: Array, tolerance: float) -> int:
+    """Return the decimals of the numbers, two or more, if rounding explains the sums; else 0."""
+    places = 0
+    for number in set(array.ravel().tolist()):
+        exact = fraction(number)
+        while (exact * 10**places).denominator > 1:
+            places += 1
+            if places > MOST_DIGITS:
+                return 0
+    half = 0.5 * 10.0**-places
+    inexact = np.count_nonzero(array % 1, axis=-1)
+    return places if places > 1 and (off <= half * inexact + tolerance).all() else 0
