@@ -65,8 +65,8 @@ def solve(entry: Entry, **limits: Any) -> Answer:
     """Return what cvxleak finds of an entry; a limit that it does not have is left out."""
     from cvxleak.core import InfeasibleError
 
-    if "tol" in entry:
-        limits = {"tol": entry["tol"]} | limits
+    limits = {name: entry[name] for name in ("tol",) if name in entry} | limits
+    limits |= {"time_limit": entry["seconds"]} if "seconds" in entry else {}
     stated, start = STATEMENTS.get(entry["problem"], _registered), time.process_time()
     name = stated if isinstance(stated, str) else entry["problem"]
     state = _named if isinstance(stated, str) else stated
@@ -154,8 +154,9 @@ def _named(path: str, data: dict[str, Any], limits: Any, unit: str | None) -> Fo
     if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values()):
         # It passes its options on to `Problem.solve`.
         chosen = _within(importlib.import_module("cvxleak.problem").Problem.solve, limits)
+    at = data.pop("at", None)  # which point of a curve
     found = function(**data, **chosen)
-    found = getattr(found, "bound", found)
+    found = getattr(found, "bound", found) if at is None else found.bounds[at]
     if isinstance(found, float):
         return found, found, (), {}
     if hasattr(found, "status"):
@@ -183,6 +184,7 @@ STATEMENTS: dict[str, str | Callable[..., Found]] = {
     "deficiency": "refinement.refines",
     "envelope-curve": _curve,
     "epsilon-of-set": "local_dp.local_dp_epsilon_of_set",
+    "leakage-curve": "audit.leakage_curve",
     "maximal-alpha-leakage": "capacities.maximal_alpha_leakage",
     "multiplicative-bayes-capacity": "measures.multiplicative_bayes_capacity",
     "privacy-claim": "audit.check_claim",
