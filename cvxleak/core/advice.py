@@ -73,6 +73,11 @@ def advice_on_sums(array: Array, kind: np.dtype[Any], tolerance: float) -> str:
         columns = np.abs(array.sum(axis=0) - 1)
     if array.ndim == 2 and columns.max() <= ROUNDING * len(array) < off.max():
         return "; its columns sum to 1, and rows are needed: pass the transpose (.T)"
+    if array.ndim == 2 and len(array) > 1 and abs(array.sum() - 1) <= ROUNDING:
+        return (
+            "; all entries together do, as those of a joint distribution: the sums of its rows are "
+            "the prior, and the rows divided by their sums the channel"
+        )
     said = []
     if array.ndim <= 2 and not np.any(array % 1):
         counts = "Prior.from_counts" if array.ndim == 1 else "cvxleak.samples.channels_from_counts"

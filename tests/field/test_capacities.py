@@ -123,12 +123,14 @@ def test_jensen_shannon_divergence(p, q):
 def test_information_of_a_table_of_counts():
     """bowman-lab/enspara #139 and dit/dit #198: the information of a joint table, with zeros.
 
-    Counts of pairs; one row and some cells are zero. `mutual_information` of the table asks for a
-    channel, and with the row sums says that a row does not sum to 1; no page had joint
-    distributions. The page of terms has the prior and the channel of a joint distribution now.
+    Counts of pairs; one row and some cells are zero. `mutual_information` asks for a prior and a
+    channel; of a joint table as the channel it said that a row does not sum to 1, and no page had
+    joint distributions. The error and the page of terms now have the prior and the channel of one.
     Independent: H(X) + H(Y) - H(X, Y).
     """
     counts = np.array([[12, 0, 3], [0, 0, 0], [0, 9, 1], [5, 5, 0]])
+    with pytest.raises(cl.CvxleakError, match="the sums of its rows are the prior"):
+        measures.mutual_information(prior=[0.25] * 4, channel=counts / counts.sum())
     joint = counts[counts.sum(axis=1) > 0] / counts.sum()
     rows = joint / joint.sum(axis=1, keepdims=True)
     found = measures.mutual_information(prior=joint.sum(axis=1), channel=rows)

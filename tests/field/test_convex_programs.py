@@ -17,12 +17,12 @@ from cvxleak.expressions import f_divergence, mutual_information
 def test_a_channel_with_one_column_for_each_input():
     """cvxpy/cvxpy #1578: the example on capacities has a column for each input, its text rows.
 
-    Two inputs and three outputs, as a matrix of shape (3, 2) whose columns sum to one. `capacity`
-    refuses it; of the transposed matrix it is the capacity. Independent: the best of a fine grid of
-    input distributions, which is at most a little below it.
+    Two inputs and three outputs, as a matrix of shape (3, 2) whose columns sum to one. At first,
+    "row 1 sums to 0.5"; now the error says to pass the transpose. Independent: the best of a fine
+    grid of input distributions, which is at most a little below the capacity.
     """
     columns = np.array([[0.75, 0.1], [0.2, 0.3], [0.05, 0.6]])
-    with pytest.raises(cl.CvxleakError):
+    with pytest.raises(cl.CvxleakError, match=r"pass the transpose \(\.T\)"):
         cl.capacity(columns)
     bound = cl.capacity(columns.T)
     share = np.linspace(0, 1, 100001)[:, None]
