@@ -183,6 +183,8 @@ def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:
     reasons = [part["stopped"] for part in parts if "stopped" in part]
     early = (reason for reason in reasons if reason is not Stopped.TOLERANCE)
     return {
+        "method": "two audits, with and without the entropy floor, because the balance is their "
+        "difference",
         "seconds": sum(part.get("seconds", 0.0) for part in parts),
         "nodes": sum(part.get("nodes", 0) for part in parts),
         "stopped": next(early, Stopped.TOLERANCE),

@@ -140,6 +140,8 @@ def total_disclosure(
         witness=Adversary(mechanism, best.group, best.weights()),
         certificate=Certificate("total-disclosure", problem, lower, upper, witness, proof),
         stats={
+            "method": "branch and bound on which outputs belong to which value, because these sets "
+            "are finitely many",
             "nodes": sum(search.size for search in searches),
             "seconds": clock.seconds,
             "stopped": Stopped.TOLERANCE if closed else Stopped.TIME_LIMIT,

@@ -313,7 +313,12 @@ class ProductLeakage(Problem):
             lower, upper = prover.prove(problem, witness, proof)
         stopped = Stopped.TIME_LIMIT if any(one.late for one in found) else Stopped.ROUNDING
         adversary = self._adversary(inside, record, weights)
-        return Found(lower, upper, adversary, (problem, witness, proof)), stopped
+        method = (
+            "all cases in which the other records are at a vertex of what is known of them, "
+            "because the leakage is convex in each of their distributions"
+        )
+        parts = (problem, witness, proof)
+        return Found(lower, upper, adversary, parts, stats={"method": method}), stopped
 
     def _stored(self, record: int, weights: Sequence[tuple[float, ...]]) -> dict[str, Any]:
         runs = [[list(one), len(list(run))] for one, run in groupby(weights)]

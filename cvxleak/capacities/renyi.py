@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.capacities.shannon import Capacity
+from cvxleak.capacities.shannon import METHOD, Capacity
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, real_number
@@ -141,7 +141,16 @@ class RenyiCapacity(Problem):
         with precision():
             lower, upper = prove(stored, witness, proof)
         law = Prior(point / point.sum(), self.channel.inputs)
-        return Found(lower, upper, law, (stored, witness, proof)), stopped
+        stats = {"method": self._method}
+        return Found(lower, upper, law, (stored, witness, proof), stats=stats), stopped
+
+    @property
+    def _method(self) -> str:
+        if self.alpha == 1:
+            return f"that of the Shannon capacity, because the order is 1: {METHOD}"
+        if math.isinf(self.alpha):
+            return "a formula, because at order infinity every positive distribution is optimal"
+        return "an interior-point method, because the capacity of any order is a convex program"
 
     def _measure(self, candidate: Prior | ArrayLike) -> tuple[float, dict[str, float]]:
         inputs = self.channel.inputs

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Capacity", "capacity"]
 
+METHOD = "an interior-point method, because information is concave in the input distribution"
+
 NEWTON_STEPS = 100
 """Most steps of the interior-point method; mostly 8 to 15 suffice."""
 
@@ -115,7 +117,7 @@ class Capacity(Problem):
             {"input": point.tolist()},
             {"output": output.tolist()},
         )
-        stats = {"iterations": run.iterations}
+        stats = {"method": METHOD, "iterations": run.iterations}
         return Found(lower, upper, witness, parts, stats=stats), stopped
 
     def _measure(self, candidate: Prior | ArrayLike) -> tuple[float, dict[str, float]]:

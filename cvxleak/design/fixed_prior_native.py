@@ -42,6 +42,13 @@ STEEP = 600.0
 """A slope of this much per smallest difference of distortions stands for an infinite one."""
 
 
+CORNER = "a channel at the end of the range of budgets, because it is optimal there"
+
+INTERIOR = (
+    "an interior-point method, because for known priors the least leakage is a convex program"
+)
+
+
 class Solution(NamedTuple):
     """A channel, what proves that none is better, and the bounds."""
 
@@ -67,7 +74,9 @@ def solve(statement: Statement, minimize: str, number: float, gap: Gap, clock: C
     for guess in _corners(statement, minimize, number, sharp, clock):
         found = ends(statement, minimize, number, guess.channel, guess.proof)
         if found is not None and gap.closed(*found):
-            return guess._replace(lower=found[0], upper=found[1], stats={"iterations": 0})
+            return guess._replace(
+                lower=found[0], upper=found[1], stats={"method": CORNER, "iterations": 0}
+            )
     accuracy = 0.1 * gap.absolute / gap.scale
     point = _interior(statement, minimize, number, accuracy, clock)
     best = None
@@ -213,7 +222,7 @@ def _interior(
         "reference": reference.tolist(),
         "own": [],
     }
-    stats = {"iterations": best.iterations}
+    stats = {"method": INTERIOR, "iterations": best.iterations}
     return Solution(best.channel, proof, -math.inf, math.inf, price, stats)
 
 

@@ -23,7 +23,7 @@ from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.conic import Conic
 from cvxleak.design.feasible import in_decimals
-from cvxleak.design.fixed_prior_native import Solution
+from cvxleak.design.fixed_prior_native import CORNER, Solution
 from cvxleak.design.fixed_prior_statement import INFORMATION, Statement, stochastic
 from cvxleak.design.outer_approximation import HalfSpaces
 from cvxleak.design.private_utility import (
@@ -217,7 +217,8 @@ def _blind(
             ends = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError:
         return None
-    return _shown((Solution(channel, proof, *ends, 0.0, {}), content), half_spaces)
+    stats = {"method": CORNER}
+    return _shown((Solution(channel, proof, *ends, 0.0, stats), content), half_spaces)
 
 
 def _costs(statement: Statement) -> Array:
@@ -291,10 +292,11 @@ def _ends(
             "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
         }[minimize]
     )
-    stats: dict[str, Any] = {}
+    why = "constraints of your own" if half_spaces.user else "the argument solver"
+    stats: dict[str, Any] = {"method": f"one convex program in CVXPY, because of {why}"}
     if stated.problem.solver_stats is not None:  # None when time was up before
         name = solver or stated.problem.solver_stats.solver_name
-        stats = {"solver": name, "solver_status": stated.problem.status}
+        stats |= {"solver": name, "solver_status": stated.problem.status}
     return Solution(channel, proof, lower, upper, price, stats), content
 
 

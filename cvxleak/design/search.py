@@ -69,7 +69,7 @@ class DesignSearch:
         run = self.run(gap, Clock(0.0))
         run.fall_back()
         assert run.audits.best is not None  # or an error was raised
-        stats = {"rounds": len(run.rounds), "work": run.work}
+        stats = {"method": _method(run), "rounds": len(run.rounds), "work": run.work}
         if self._options.strategy == "alternate":
             stats["cycled"] = run.cycled
         ends = Ends(run.data, run.oracle, run.goal, run.budget, run.lower, run.audits.best)
@@ -217,3 +217,17 @@ class WithoutFloor(Run):
         lower, upper = self.ends
         enough = max(PART_OF_TOLERANCE * self.target, PART_OF_FLOOR * (lower - self._least))
         return lower > self._most or (math.isfinite(upper) and upper - lower <= enough)
+
+
+def _method(run: Run) -> str:
+    """Return the sentence that says what was done, and why."""
+    by = run.options.solver or ("CLARABEL" if run.uses_conic else "a method of its own")
+    if run.options.strategy == "alternate":
+        return (
+            f"alternation between the best channel, by {by}, and the newest worst adversary only, "
+            "because the strategy 'alternate' was asked for; its gap need not close"
+        )
+    return (
+        f"a cutting-set method: the best channel against finitely many adversaries, by {by}, and "
+        "an audit of it for worse ones, because there are infinitely many"
+    )

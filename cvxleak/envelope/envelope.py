@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["PMLEnvelope", "pml_envelope"]
 
 
+METHOD = (
+    "a search for the largest level whose linear program reaches delta, because the value of the "
+    "program falls with the level"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class PMLEnvelope(Problem):
     """The PML envelope eps_c(delta): the largest delta-quantile of the PML after post-processing.
@@ -141,7 +147,7 @@ class PMLEnvelope(Problem):
                 lower, upper = prove_envelope(stored, witness, proof)
             if math.isfinite(upper):
                 break
-        stats = {"levels": levels.tried, "pivots": data.program.pivots}
+        stats = {"method": METHOD, "levels": levels.tried, "pivots": data.program.pivots}
         parts = (stored, witness, proof)
         return Found(lower, upper, data.post_processing(witness), parts, stats=stats), stopped
 

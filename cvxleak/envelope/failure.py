@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["FailureProbability", "failure_probability"]
 
 
+METHOD = (
+    "one linear program by column generation, because at a fixed level the probability is linear "
+    "and few inputs matter for an output"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class FailureProbability(Problem):
     """The largest probability that the PML exceeds epsilon after some post-processing.
@@ -163,7 +169,7 @@ class FailureProbability(Problem):
         witness, proof = data.witness(vertex), {"multipliers": data.multipliers(vertex)}
         with precision():
             lower, upper = prove_failure_probability(stored, witness, proof)
-        stats = {"pivots": data.program.pivots}
+        stats = {"method": METHOD, "pivots": data.program.pivots}
         parts = (stored, witness, proof)
         return Found(lower, upper, data.post_processing(witness), parts, stats=stats), stopped
 

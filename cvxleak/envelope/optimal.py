@@ -151,6 +151,7 @@ class PMLMechanism(Problem):
         lower, upper, witness, proof = -math.inf, math.inf, {}, {}
         # Both end at a vertex, the interior point method less precisely.
         methods = ["highs-ipm", "highs-ds"] if self.utility.size > LARGE else ["highs-ds"]
+        method = ""
         for method in methods:
             matrix, multipliers = _linear_program(p[support], scaled, level, method)
             # What the inputs that never occur are mapped to does not matter.
@@ -164,7 +165,11 @@ class PMLMechanism(Problem):
             if gap.closed(lower, upper):
                 break
         channel = Channel(rows, self.prior.labels, self.outputs)
-        return Found(lower, upper, channel, (problem, witness, proof)), Stopped.ROUNDING
+        size = "because it is small" if len(methods) == 1 else "because it is large"
+        way = "interior-point" if method == "highs-ipm" else "dual simplex"
+        stats = {"method": f"one linear program by the {way} method of HiGHS, {size}"}
+        parts = (problem, witness, proof)
+        return Found(lower, upper, channel, parts, stats=stats), Stopped.ROUNDING
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
         channel, violations = read_candidate(candidate, self.prior.labels)

@@ -60,7 +60,7 @@ class InformationSearch:
         self.proof: dict[str, Any] = {}
         self.saddle: Saddle | None = None
 
-    def found(self, outputs: tuple[Hashable, ...]) -> Found:
+    def found(self, outputs: tuple[Hashable, ...], method: str) -> Found:
         """Return the channel with its labels, and what proves the bounds."""
         labels, rows = self._sources.labels, np.asarray(self.channel)
         laws = [] if self.saddle is None else self.saddle.laws
@@ -71,6 +71,7 @@ class InformationSearch:
             (self._stored, self._witness(rows, self._outputs), self.proof),
             {"budget": 0.0 if self.saddle is None else -self.saddle.price},
             {
+                "method": method,
                 "worst_sources": tuple(Prior(law.law / law.law.sum(), labels) for law in laws),
                 "weights": () if self.saddle is None else tuple(self.saddle.weights.tolist()),
             },

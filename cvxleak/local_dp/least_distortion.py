@@ -41,6 +41,12 @@ __all__ = ["MinDistortionLocalDP", "min_distortion_local_dp"]
 LARGEST_EPSILON = 100.0
 
 
+METHOD = (
+    "a linear program and its repair in exact arithmetic, because at a fixed epsilon the "
+    "distortion and the limits on the channel are linear"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class MinDistortionLocalDP(SourceProblem):
     """The least worst-case distortion of an (epsilon, delta)-locally private channel.
@@ -155,7 +161,8 @@ class MinDistortionLocalDP(SourceProblem):
         best.search(self._attempts(costs, solver))
         if best.channel is None:
             raise SolverError("no channel was found that is private in exact arithmetic")
-        found = best.found(costs.outputs, {"epsilon": float(best.price * math.exp(self.epsilon))})
+        prices = {"epsilon": float(best.price * math.exp(self.epsilon))}
+        found = best.found(costs.outputs, prices, METHOD)
         return found, best.stopped or Stopped.NO_PROGRESS
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:

@@ -188,8 +188,25 @@ class MinLocalDP(BudgetProblem):
         if best.channel is None:
             raise self._unmet(least)
         price = float(best.price) if 0 < best.upper < math.inf else 0.0
-        found = best.found(costs.outputs, {"budget": price})
+        found = best.found(costs.outputs, {"budget": price}, self._method)
         return found, best.stopped or Stopped.NO_PROGRESS
+
+    @property
+    def _method(self) -> str:
+        if self.delta > 0:
+            return (
+                "linear programs that compare pairs of rows, because delta is positive; a search "
+                "over epsilon, because at a fixed one the least distortion is linear"
+            )
+        if self.costs.is_hamming:
+            return (
+                "linear programs in the diagonal, because for Hamming distortion it decides the "
+                "rest of the channel; in whole channels where that leaves a gap"
+            )
+        return (
+            "linear programs along Newton's steps in epsilon, because at a fixed epsilon the least "
+            "distortion is linear"
+        )
 
     def _leakage(self, channel: Channel) -> float:
         if self.delta == 0:

@@ -144,17 +144,18 @@ class MinInformation(BudgetProblem):
             return saddle_point(self.sources, self.costs, budget, name, {**options, **given}, clock)
 
         sharp = SOLVERS[name].sharp if name in SOLVERS else {}
-        return Once(partial(self._run, solved, sharp))
+        return Once(partial(self._run, solved, sharp, name))
 
     def _run(
-        self, solved: Solved, tight: Mapping[str, Any], gap: Gap, clock: Clock
+        self, solved: Solved, tight: Mapping[str, Any], name: str, gap: Gap, clock: Clock
     ) -> tuple[Found, Stopped]:
         costs, least = self.costs, self._least_budget()
         best = RowProgram(self.sources, costs.matrix).at(1.0)
         law = best.least / best.least.sum()
         search = InformationSearch(self.sources, costs, self.budget, law)
         if any(map(search.take_if_flat, flat_channels(law, self.sources.size))):
-            return search.found(costs.outputs), Stopped.NO_PROGRESS
+            method = "an output that ignores the input, because it is within the budget"
+            return search.found(costs.outputs, method), Stopped.NO_PROGRESS
         # At the least distortion itself the channels have no interior; with more room they have.
         rounds: list[tuple[Mapping[str, Any], int, float]] = [({}, 100, ROOMS[0])]
         if tight:
@@ -181,7 +182,11 @@ class MinInformation(BudgetProblem):
         if search.channel is None:
             raise self._unmet(least)
         stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
-        return search.found(costs.outputs), stopped
+        method = (
+            f"a conic program by {name}, because the least information is convex in the channel and "
+            "concave in the source; its saddle point is repaired"
+        )
+        return search.found(costs.outputs, method), stopped
 
     def _stored(self, rows: Array) -> dict[str, Any]:
         outputs = [law @ rows for _, law in worst_laws(self.sources, self._labeled(rows))]

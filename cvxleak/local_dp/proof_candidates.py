@@ -159,7 +159,9 @@ class Best:
         if attempt.mixture is not None and (after != before or self.mixture is None):
             self.mixture, self.price = attempt.mixture, attempt.price
 
-    def found(self, outputs: tuple[Hashable, ...], prices: Mapping[str, float]) -> Found:
+    def found(
+        self, outputs: tuple[Hashable, ...], prices: Mapping[str, float], method: str
+    ) -> Found:
         """Return the channel with its labels, and what proves the bounds."""
         labels, rows = self._sources.labels, np.asarray(self.channel)
         law = None
@@ -171,7 +173,7 @@ class Best:
             labeled_channel(rows, labels, outputs),
             (self._stored, self._witness(rows), self.proof),
             prices,
-            {"programs": self.programs, "worst_source": law},
+            {"method": method, "programs": self.programs, "worst_source": law},
         )
 
     def _take(self, channel: Array, proof: Mapping[str, Any]) -> float:

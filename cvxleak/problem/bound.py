@@ -133,8 +133,9 @@ class Bound:
         Derivatives of the value with respect to the budgets, by the name of the argument (from
         multipliers).
     stats : mapping
-        Seconds, iterations, nodes and whatever else the method reports; ``"stopped"`` is the reason
-        why the search ended, a `Stopped`.
+        Seconds, iterations, nodes and whatever else the method reports; ``"method"`` says in a
+        sentence which method ran, and why; ``"stopped"`` is the reason why the search ended, a
+        `Stopped`.
     attained : float, optional
         For a set of channels only: the largest value found for rows within the set, while `lower`
         and `upper` hold for every channel of the set. CERTIFIED refers to the gap between

@@ -425,6 +425,10 @@ class Problem(Value, ABC):
             solved.unit,
             found.witness,
             self._certificate(found, lower, upper, old.unit),
+            stats={
+                "method": "the candidate, moved towards a feasible point as little as it takes, "
+                "because it misses what was asked for; the other end is that of the bound"
+            },
         ).to(self._information_unit)
 
     def _near(self, candidate: Any, bound: Bound) -> Found:

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["ReleaseDistortion"]
 
 
+METHOD = (
+    "an interior-point method, because the least distortion within the budgets is a convex program"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class ReleaseDistortion(ReleaseProblem):
     """Minimize the expected distortion E d(R,R̂) of a release R̂ within its leakage budgets.
@@ -175,6 +180,6 @@ class ReleaseDistortion(ReleaseProblem):
             self.shaped(witness),
             (statement, {"kernel": pack(witness)}, proof),
             {name: -mu for name, mu in multipliers.items()},
-            {"iterations": solved.point.iterations, "multipliers": multipliers},
+            {"method": METHOD, "iterations": solved.point.iterations, "multipliers": multipliers},
         )
         return found, stopped

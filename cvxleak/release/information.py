@@ -39,6 +39,12 @@ STEPS = 50
 """Most steps of a local search."""
 
 
+METHOD = (
+    "local search from below, because the information is convex in the kernel and is maximized; "
+    "from above branch and bound on cells of posteriors"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class ReleaseInformation(ReleaseProblem):
     """Maximize I(R̂;R), the information about the request R, within the leakage budgets.
@@ -185,6 +191,7 @@ class _Search:
             (statement, {"kernel": pack(witness)}, self._proof),
             multipliers,
             {
+                "method": METHOD,
                 "iterations": self.steps,
                 "outputs": outputs,
                 "upper_of": "any number of outputs",

@@ -84,6 +84,8 @@ def test_the_bracket_is_proved_and_closed(make: Callable[[], Any], bound: Bound)
     assert bound.status is Status.CERTIFIED
     assert isinstance(bound.stats["stopped"], Stopped)
     assert bound.stats["seconds"] >= 0
+    assert ", because " in bound.stats["method"]
+    assert "\n" not in bound.stats["method"]
     assert bound.certificate is not None
     assert bound.certificate.kind == problem.kind
     answer = verify(bound.certificate)

@@ -358,7 +358,7 @@ class Audit:
                 {"groups": proof},
             ),
             {"entropy_floor": -self._multiplier},
-            {"nodes": self.nodes},
+            {"method": _method(proof), "nodes": self.nodes},
         )
 
     def _prove_lower(
@@ -370,6 +370,28 @@ class Audit:
             return moved(weights, domain.center, domain.proved)
         lower, weights = prove_lower(group.lumped, self.floor, weights)
         return lower, weights, weights.tolist()
+
+
+METHODS = {
+    "cells": "branch and bound on cells of posteriors",
+    "slabs": "branch and bound on slabs of conditional distributions",
+    "sharing": "the time-sharing bound, one small problem for each value",
+    "dataset": "a bound by what the output says of the whole dataset",
+    "choices": "the capacity without an entropy floor",
+}
+"""What bounds the leakage from above, by the name that the proof gives it; the last one that a
+proof has beside another is not what decided."""
+
+
+def _method(proof: list[dict[str, Any]]) -> str:
+    """Return the sentence that says what was done, and why."""
+    used = {next((kind for kind in METHODS if kind in one), "") for one in proof}
+    ways = [text for kind, text in METHODS.items() if kind in used]
+    return (
+        "local search from below, because information is not concave in the prior with an entropy "
+        f"floor; from above {' and '.join(ways) or 'the entropy of the record'}, because no other "
+        "bound was lower"
+    )
 
 
 def floor_of(problem: Statement) -> float:

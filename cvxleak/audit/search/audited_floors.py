@@ -360,6 +360,10 @@ class AuditedFloors:
             {"records": list(group.records), "weights": weights.tolist()},
             {"groups": proof},
         )
+        method = (
+            "local search from below, and from above branch and bound on cells of posteriors for "
+            "all floors together, because they share most of the work"
+        )
         return Bound.proved(
             problem.name,
             lower,
@@ -368,6 +372,7 @@ class AuditedFloors:
             witness=Adversary(self._mechanism, group.records, weights),
             certificate=certificate,
             shadow_prices={"entropy_floor": -float(self._multipliers[place])},
+            stats={"method": method},
             resume=lambda tol, time_limit: problem.solve(
                 tol=tol, time_limit=time_limit, rng=self._rng
             ),

@@ -340,8 +340,17 @@ class CellAudit:
                 {"groups": entries},
             ),
             {},
-            {"nodes": self.nodes},
+            {"method": self._method, "nodes": self.nodes},
             attained=min(max(self.attained, lower), max(uppers)) if of_set else None,
+        )
+
+    @property
+    def _method(self) -> str:
+        is_set = isinstance(self.problem.mechanism.noise, ChannelSet)
+        why = "the channel is only known to lie in a set" if is_set else "the gain is not Shannon's"
+        return (
+            "local search from below, and from above branch and bound on cells of posteriors "
+            f"alone, because {why}"
         )
 
     def _proved(self, records: tuple[int, ...], place: int) -> tuple[float, dict[str, Any]]:

@@ -166,5 +166,10 @@ class NoiseAudit:
                 witness,
                 {**proof, **look.stored},
             ),
-            stats={**found.stats, "cells": look.cells.mechanism.channel.shape[1]},
+            stats={
+                **found.stats,
+                "method": f"the output cut into cells, because it is a real number; for these "
+                f"{found.stats['method']}",
+                "cells": look.cells.mechanism.channel.shape[1],
+            },
         )
