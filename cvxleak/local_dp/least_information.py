@@ -183,8 +183,8 @@ class MinInformation(BudgetProblem):
             raise self._unmet(least)
         stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
         method = (
-            f"a conic program by {name}, because the least information is convex in the channel and "
-            "concave in the source; its saddle point is repaired"
+            f"a conic program by {name}, because the least information is convex in the channel "
+            "and concave in the source; its saddle point is repaired"
         )
         return search.found(costs.outputs, method), stopped
 
