@@ -60,7 +60,7 @@ class DesignForPrior(Problem):
     distortion : Distortion, str or array_like, shape (n, m)
         d(x, y) >= 0; ``"hamming"``, ``"absolute"`` or ``"squared"`` between the prior's labels.
     budget : float, optional
-        The largest allowed distortion, or leakage in nats.
+        The largest allowed distortion, or leakage in nats, of which log n is no restriction.
     slope : float, optional
         s >= 0 in nats per unit of d. Exactly one of `budget` and `slope` is given.
     measure : str
