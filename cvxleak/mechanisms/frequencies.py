@@ -332,7 +332,7 @@ def _counts(counts: Any, channel: Channel) -> list[int]:
     if array.shape != (channel.shape[1],):
         raise ValidationError(
             f"counts: found shape {array.shape}; ({channel.shape[1]},) is needed, one per output"
-            + (_ANSWERS if set(array.ravel().tolist()) <= set(channel.outputs) else "")
+            + (_ANSWERS if all(one in channel.outputs for one in array.ravel().tolist()) else "")
         )
     return [_count(number, f"counts[{i}]", channel) for i, number in enumerate(array)]
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self
 
 from cvxleak.core.clock import Clock, Stop
@@ -302,12 +303,14 @@ class Problem(Value, ABC):
         """Refuse an option that the problem does not have by the names of those that it has."""
         parameters = inspect.signature(self._search).parameters.values()
         known = ["tol", "time_limit", *(parameter.name for parameter in parameters)]
+        stated = inspect.signature(type(self)).parameters  # what the problem is about
         for name in options:
             if name not in known:
+                near = get_close_matches(name, [*known, *stated], 1)
                 raise TypeError(
                     f"{type(self).__name__} has no option {name!r}; it has "
                     + ", ".join(map(repr, known))
-                    + REMEDIES.get(name, "")
+                    + REMEDIES.get(name, f"; do you mean {near[0]!r}?" if near else "")
                 )
 
     def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:
