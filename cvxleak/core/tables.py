@@ -201,13 +201,14 @@ def _with_corner(
     (line, header), *body = rows
     if not body or len(header) != len(body[0][1]) - 1:
         return rows
-    # Numbers are names if they are in quotes.
-    if all(map(is_number, header)) and not text.lstrip().startswith('"'):
+    # Numbers are names if they are in quotes, or the same as those of the rows.
+    named = text.lstrip().startswith('"') or header == [cells[0] for _, cells in body]
+    if all(map(is_number, header)) and not named:
         raise ValidationError(
             f"path: line {body[0][0]} of {os.fspath(path)!r} has "
             f"{counted(len(body[0][1]), 'cell')}, but line {line} has "
             f"{counted(len(header), 'cell')}; if it holds the names of the columns, put an empty "
-            "cell before them"
+            'cell before them ("" between spaces)'
         )
     return [(line, ["", *header]), *body]
 

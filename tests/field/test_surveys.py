@@ -6,12 +6,15 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import rel_entr
 from scipy.stats import beta
 
-from cvxleak import check_claim, measures
+from cvxleak import capacity, check_claim, measures
+from cvxleak.cli.from_spec import build_task
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core import ValidationError
 from cvxleak.mechanisms import estimate_frequencies, randomized_response
-from cvxleak.model import Channel
+from cvxleak.model import Channel, ChannelSet
 from cvxleak.samples import audit_samples, channels_from_counts, sample_mechanism
 
 
@@ -132,3 +135,71 @@ def test_a_program_that_lies_too_rarely():
     right = Channel([["3/4", "1/4"], ["1/4", "3/4"]])
     assert check_claim(right, epsilon=claimed + 1e-12).passed
     assert measures.local_dp_epsilon(right) == pytest.approx(claimed)
+
+
+def test_a_matrix_that_r_prints(tmp_path):
+    """sdcTools/sdcMicro #264: a PRAM matrix as R prints it, whose rows sum to 1.000000003.
+
+    Its columns have 8 to 10 decimals. `Channel` refused it, and so did `from_printed` with any one
+    number of decimals ("sum to 1.0000000005; no distribution lies within"), the spec, and a file of
+    what R prints ("put an empty cell before"). Each number now counts with its own decimals, in a
+    spec as `digits = "printed"`, and names of columns that are those of the rows are seen as such.
+    Independent: the capacity of the rows divided by their sums, by Blahut-Arimoto iterations.
+    """
+    printed = """            2          4            5           6            9
+2 0.970396344 0.02728206 0.0006672392 0.001094932 0.0005594228
+4 0.006006924 0.98859020 0.0016121788 0.002368318 0.0014223822
+5 0.028585933 0.31369606 0.6519396872 0.004536487 0.0012418340
+6 0.026213966 0.25751972 0.0025350956 0.711839660 0.0018915564
+9 0.028460636 0.32865920 0.0014746779 0.004019557 0.6373859305
+"""
+    path = tmp_path / "pram.txt"
+    path.write_text(printed)
+    with pytest.raises(ValidationError, match="off by rounding"):
+        Channel.from_csv(path)
+    channels = ChannelSet.from_csv(path)
+    assert channels.inputs == channels.outputs == (2, 4, 5, 6, 9)
+    rows = np.array([line.split()[1:] for line in printed.splitlines()[1:]], dtype=float)
+    rows /= rows.sum(axis=1, keepdims=True)
+    p = np.full(5, 0.2)
+    for _ in range(2000):
+        information = rel_entr(rows, p @ rows).sum(axis=1)
+        p *= np.exp(information - information.max())
+        p /= p.sum()
+    found = capacity(channels)
+    assert found.lower <= p @ information <= found.upper
+    assert found.upper - found.lower < 1e-6
+    spec = tmp_path / "pram.toml"
+    spec.write_text(
+        "version = 1\nspace = { alphabets = [[2, 4, 5, 6, 9]] }\n"
+        'mechanism = { kind = "matrix", file = "pram.txt", digits = "printed" }\n'
+    )
+    assert build_task(SpecFile(spec)).mechanism.noise == channels
+
+
+def test_answers_that_are_randomized_twice():
+    """hharcolezi/multi-freq-ldpy, L_GRR.py: memoized answers, randomized again for each report.
+
+    Its estimator multiplies with a matrix that leaves one of two ways to a wrong answer out, so
+    that its rows do not sum to 1, which `Channel` says. Answered at first: what one report and two
+    of them tell, of 5 answers at epsilon 2 for ever. Independent: the chain by hand.
+    """
+    k, forever, once = 5, 2.0, 1.0
+    a, b = math.exp(forever), math.exp(once)
+    p1, q1 = a / (a + k - 1), 1 / (a + k - 1)
+    p2 = (q1 - b * p1) / (-p1 * b + k * q1 * b - q1 * b - p1 * (k - 1) + q1)
+    q2 = (1 - p2) / (k - 1)
+    theirs = np.full((k, k), p1 * q2 + q1 * p2)
+    np.fill_diagonal(theirs, p1 * p2 + (1 - p1) * q2)
+    with pytest.raises(ValidationError, match="row 0 sums to"):
+        Channel(theirs)
+    again = randomized_response(k=k, epsilon=math.log(p2 / q2))
+    memoized = randomized_response(k=k, epsilon=forever)
+    wrong = p1 * q2 + q1 * p2 + (k - 2) * q1 * q2
+    truth = math.log((p1 * p2 + (k - 1) * q1 * q2) / wrong)
+    assert measures.local_dp_epsilon(memoized.then(again)) == pytest.approx(truth)
+    assert truth < once
+    twice = (p1 * p2**2 + (k - 1) * q1 * q2**2) / (q1 * p2**2 + (p1 + (k - 2) * q1) * q2**2)
+    two = measures.local_dp_epsilon(memoized.then(again.product(again)))
+    assert two == pytest.approx(math.log(twice))
+    assert two < forever

@@ -124,7 +124,7 @@ def test_what_r_prints_is_rounded(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 1\n0 0.9 0.1\n1 0.2 0.8\n", "line 2 of .* has 3 cells, .* put an empty cell before"),
+        ("0 2\n0 0.9 0.1\n1 0.2 0.8\n", "line 2 of .* has 3 cells, .* put an empty cell before"),
         ("a b\n0.9 0.1 0.0 0.0\n", "line 2 of .* has 4 cells, but line 1 has 2 cells"),
         ("x  [,1]\n[1,] 0.9 0.1\n[2,] 0.5\n", "line 3 of .* has 2 cells"),
         ("   no\na high\n", "line 2, column 2 of .*found 'high'"),

@@ -271,13 +271,13 @@ class Constant(Noise):
 class Matrix(Noise):
     """A CSV file of probabilities: one row for each value of the query.
 
-    With `digits` they are rounded to so many decimals, and what is said holds for all channels of
-    which they may be the rounding.
+    With `digits` they are rounded to so many decimals, or each to those that are printed, and what
+    is said holds for all channels of which they may be the rounding.
     """
 
     kind: Literal["matrix"]
     file: str
-    digits: int | None = None
+    digits: int | Literal["printed"] | None = None
 
     def channel(self, to: Setting) -> Channel | ChannelSet | Array:
         """Return the channel, its rows if the file has no labels, or the set."""
@@ -286,7 +286,8 @@ class Matrix(Noise):
             channel = Channel.from_csv(path)
             return channel.matrix if is_bare(path) else channel
         cells, inputs, outputs = read_cells(path, ChannelSet.from_printed)
-        return ChannelSet.from_printed(cells, self.digits, inputs or to.values, outputs)
+        digits = None if self.digits == "printed" else self.digits
+        return ChannelSet.from_printed(cells, digits, inputs or to.values, outputs)
 
 
 class Intervals(Noise):
