@@ -14,7 +14,6 @@ the bank (README.md).
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import json
 import math
@@ -26,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
@@ -59,13 +59,14 @@ def measure(entry: Entry, limits: dict[str, float]) -> Answer:
     """Solve an entry, save its certificates and verify the files; times are of the processor."""
     from problems import failures, solve
 
+    entry.pop("seconds", None)  # both sides get the limits of the comparison
     found = solve(entry, **limits)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, f"{place}.json") for place in range(len(found.certificates))]
         for certificate, file in zip(found.certificates, files, strict=True):
             certificate.save(file)
         begin = time.process_time()
-        fails = failures(dataclasses.replace(found, certificates=tuple(files)))
+        fails = failures(replace(found, certificates=tuple(files)))
         return {
             "lower": found.lower,
             "upper": found.upper,
@@ -216,9 +217,9 @@ def chosen(script: Path | None, patterns: list[str], sample: int | None) -> list
     """Return the entries of the bank, or of a script, that are asked for, family by family."""
     from problems import load
 
+    wanted = [(key, pattern) for key in ("family", "name") for pattern in patterns]
     found = listed(script) if script else load()
-    keys = ("family", "name")
-    found = [one for one in found if any(fnmatchcase(one[k], p) for p in patterns for k in keys)]
+    found = [one for one in found if any(fnmatchcase(one[key], p) for key, p in wanted)]
     if sample is not None and sample < len(found):
         found = random.Random(0).sample(found, sample)
     return sorted(found, key=lambda entry: entry["family"])
@@ -255,8 +256,7 @@ def main() -> int:
         said = f"{done}/{len(entries)} {entry['family']}/{entry['name']}"
         print(said, *cases[-1]["wrong"], sep="  ", file=sys.stderr, flush=True)
     found = itertools.groupby(cases, lambda case: case["family"])
-    rows = [of_family(family, list(group)) for family, group in found]
-    rows.append(of_family("all", cases))
+    rows = [of_family(family, list(group)) for family, group in found] + [of_family("all", cases)]
     if options.json:  # before it is shown: a run takes long
         stored = {"limits": limits, "repeat": options.repeat, "families": rows, "cases": cases}
         options.json.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
