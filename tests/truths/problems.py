@@ -41,7 +41,8 @@ class Answer:
         if self.lower == self.upper:
             return 0.0, 0.0
         width = self.upper - self.lower
-        return width / abs(self.upper) if self.upper else math.inf, width
+        finite = self.upper and math.isfinite(width)
+        return width / abs(self.upper) if finite else math.inf, width
 
     def meets(self, entry: Entry) -> bool:
         """Whether the bracket holds the truth, as far as the truth is known."""
