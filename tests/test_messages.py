@@ -9,7 +9,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
 from cvxleak.mechanisms import binary_symmetric
-from cvxleak.model import KnownMarginals, Mechanism, as_gain
+from cvxleak.model import ChannelSet, KnownMarginals, Mechanism, as_gain
 from cvxleak.queries import parity
 from cvxleak.refinement import refines
 from cvxleak.samples import Samples, audit_samples, sample_mechanism
@@ -119,6 +119,22 @@ def test_progress_is_a_function(call):
 )
 def test_what_is_no_gain_is_told_which_there_are(call):
     with pytest.raises(ValidationError, match=r"^gain: expected a Gain, found 'guess'.* Guess, Gu"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda: record_leakage(binary_symmetric(0.1), 0.5), r"Mechanism\(query, channel\) makes"),
+        (lambda: Mechanism("count", binary_symmetric(0.1)), r"cvxleak\.queries has the usual"),
+        (lambda: binary_symmetric(0.1).then([[1.0], [1.0]]), r"Channel\(matrix\) makes one"),
+        (lambda: Mechanism(parity(2), [[1.0]]), r"\[0, 1\], and each needs a row, in this order"),
+        (lambda: Channel.from_solver(None), "solve again with other options"),
+        (lambda: ChannelSet.from_printed([["0.60", "0.60"]]), "fewer digits, are needed"),
+    ],
+)
+def test_what_is_no_such_object_is_told_what_makes_one(call, remedy):
+    with pytest.raises(ValidationError, match=remedy):
         call()
 
 

@@ -121,7 +121,7 @@ def total_disclosure(
             )
         raise SolverError(
             f"time_limit: found no adversary who learns the record completely within {time_limit} "
-            "seconds, and no proof that there is none"
+            "seconds, and no proof that there is none; give it more time"
         )
     problem = {
         "mechanism": mechanism.to_dict(),

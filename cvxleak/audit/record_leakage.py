@@ -158,10 +158,7 @@ class RecordLeakage(Problem):
         gain: Gain = SHANNON,
         form: Form = "rise",
     ) -> None:
-        if not isinstance(mechanism, Mechanism):
-            raise ValidationError(
-                f"mechanism: expected a Mechanism, found {type(mechanism).__name__}"
-            )
+        instance(mechanism, Mechanism, "mechanism")
         floor = real_number(entropy_floor, "entropy_floor", 0.0)
         most = mechanism.space.max_entropy
         if floor > most * (1 + 1e-12):

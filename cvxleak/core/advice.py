@@ -16,6 +16,16 @@ from cvxleak.core.numbers import Array, fraction
 
 __all__ = ["advice_on_kind", "advice_on_shape", "advice_on_sums"]
 
+MAKERS = {
+    "Bound": "; the solve of a problem returns one",
+    "Channel": "; Channel(matrix) makes one",
+    "ChannelSet": "; ChannelSet.from_printed and ChannelSet(lower, upper) make one",
+    "Mechanism": "; Mechanism(query, channel) makes one (capacity takes a channel alone)",
+    "Query": "; cvxleak.queries has the usual ones, such as count(10)",
+    "RecordSpace": "; RecordSpace.binary(n) makes one of n records",
+}
+"""What makes an object of a class that newcomers have no object of."""
+
 ROUNDING = 1e-6
 """What `Channel.from_solver` takes for rounding in an entry."""
 

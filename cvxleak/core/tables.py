@@ -201,8 +201,13 @@ def _with_corner(
     (line, header), *body = rows
     if not body or len(header) != len(body[0][1]) - 1:
         return rows
-    # Numbers are names if they are in quotes, or the same as those of the rows.
-    named = text.lstrip().startswith('"') or header == [cells[0] for _, cells in body]
+    # Numbers are names if they are in quotes, the same as those of the rows, or beside a corner that
+    # is blank, as R prints it.
+    named = (
+        text.lstrip().startswith('"')
+        or header == [cells[0] for _, cells in body]
+        or re.match(r"[^\S\n]+\S.*\n\S", text)
+    )
     if all(map(is_number, header)) and not named:
         raise ValidationError(
             f"path: line {body[0][0]} of {os.fspath(path)!r} has "

@@ -54,7 +54,10 @@ short = _Short().repr
 def instance(value: Any, kind: type[Kind], name: str) -> Kind:
     """Return `value`, or say that it is not of this kind."""
     if not isinstance(value, kind):
-        raise ValidationError(f"{name}: expected a {kind.__name__}, found {short(value)}")
+        from cvxleak.core.advice import MAKERS
+
+        remedy = MAKERS.get(kind.__name__, "")
+        raise ValidationError(f"{name}: expected a {kind.__name__}, found {short(value)}{remedy}")
     return value
 
 

@@ -99,7 +99,9 @@ class Conic:
             rules.append(spends)
         problem = self._solved(cp.Problem(cp.Minimize(t), rules), clock or Clock())
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
-            raise InfeasibleError("budget: no channel meets it together with the constraints")
+            raise InfeasibleError(
+                "budget: no channel meets it together with the constraints; raise it, or loosen one"
+            )
         matrix = self._settled(q.value)
         theta = _multipliers(leaks)
         beta = np.zeros(len(master.cost))
@@ -139,7 +141,7 @@ class Conic:
         spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
         self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), Clock())
         if q.value is None:
-            raise InfeasibleError("constraints: no channel meets them")
+            raise InfeasibleError("constraints: no channel meets them; loosen one")
         return self._settled(q.value)
 
     def _settled(self, value: Any) -> Array:
@@ -171,7 +173,9 @@ class Conic:
             status = attempt(problem, solver, options, clock)
             if status in ANSWERS:
                 return problem
-        raise SolverError(f"the master failed: {status}")
+        raise SolverError(
+            f"the master failed: {status}; another solver, or its solver_options, may get further"
+        )
 
 
 def _multipliers(constraint: Any) -> Array:

@@ -177,7 +177,10 @@ def solve_with_user_constraints(
         raise InfeasibleError(
             _nearest(statement, measure, minimize, number, user, solver, options, clock)
         )
-    raise SolverError(f"no feasible channel was found; the solver says: {status}")
+    raise SolverError(
+        f"no feasible channel was found; the solver says: {status}; another solver, or its "
+        "solver_options, may get further"
+    )
 
 
 def _shown(

@@ -229,7 +229,7 @@ class HalfSpaces:
             rows = _joined([rows, *news])
         answer = self._program(target, rows, extra, np.inf)
         if answer.status == 2:
-            raise InfeasibleError("constraints: no channel meets them")
+            raise InfeasibleError("constraints: no channel meets them; loosen one")
         if answer.x is None:
             # Half-spaces that do not bound further variables, or a solver in trouble.
             return self._idle(slope, extra)

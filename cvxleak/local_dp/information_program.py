@@ -102,12 +102,15 @@ def saddle_point(
     """
     program = information_program(sources, costs, budget)
     if clock.late:
-        raise SolverError("time_limit: no time is left for the solver")
+        raise SolverError("time_limit: no time is left for the solver; give it more")
     status = attempt(program.problem, solver, options, clock)
     Q = program.problem.var_dict["channel"].value
     # Where time is all but up it ends at its start, which may be zero.
     if Q is None or not np.isfinite(Q).all() or not (Q.max(axis=1) > 0).all():
-        raise SolverError(f"solver: {solver} ended with {status}")
+        raise SolverError(
+            f"solver: {solver} ended with {status}; another one, or its solver_options, may get "
+            "further"
+        )
     outputs = np.array([np.maximum(np.asarray(t.value), 1e-300) for t in program.laws])
     found = [
         _multipliers(part, rows) for part, rows in zip(sources.parts, program.private, strict=True)

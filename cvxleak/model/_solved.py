@@ -15,7 +15,10 @@ from cvxleak.core.validation import Array, frozen_array, real_number
 def repaired_rows(matrix: ArrayLike, tol: float) -> Array:
     """Return rows that are clipped, emptied where no row has more than `tol`, and normalized."""
     if matrix is None:
-        raise ValidationError("matrix: found None; the solver found no point (see its status)")
+        raise ValidationError(
+            "matrix: found None; the solver found no point (see its status): solve again with "
+            "other options, another solver or looser constraints"
+        )
     if hasattr(matrix, "is_dcp"):
         raise ValidationError("matrix: found a CVXPY expression; its `value` is needed")
     rows = frozen_array(matrix, "matrix", 2)

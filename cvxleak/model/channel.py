@@ -15,6 +15,7 @@ from cvxleak.core.numbers import carries
 from cvxleak.core.validation import (
     Array,
     composed_rows,
+    instance,
     probability_rows,
     real_number,
     short,
@@ -408,8 +409,7 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
 
 
 def _check_inputs(channel: Channel, labels: tuple[Hashable, ...], what: str) -> None:
-    if not isinstance(channel, Channel):
-        raise ValidationError(f"channel: expected a Channel, found {short(channel)}")
+    instance(channel, Channel, "channel")
     if channel.inputs != labels:
         raise ValidationError(
             f"channel: its inputs are {preview(channel.inputs)}; "

@@ -91,7 +91,7 @@ class ChannelSet(Stored):
                 x = int(np.argmax(wrong))
                 raise ValidationError(
                     f"{name}: the bounds of input {rows[x]!r} sum to {float(bound[x].sum())!r}; "
-                    "no distribution lies within"
+                    "no distribution lies within; wider bounds, or fewer digits, are needed"
                 )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, in_order, instance, short, whole_number
-from cvxleak.core.value import Stored, check_keys
+from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.core.wording import counted
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
@@ -81,7 +81,8 @@ class Mechanism(Stored):
         elif given.shape[0] != len(values):
             raise ValidationError(
                 f"channel: found {counted(given.shape[0], 'row')}; "
-                f"the query has {counted(len(values), 'value')}"
+                f"the query has {counted(len(values), 'value')}, {preview(values)}, and each needs "
+                "a row, in this order"
             )
         elif isinstance(given, ChannelSet):
             given = ChannelSet(given.lower, given.upper, values, given.outputs)

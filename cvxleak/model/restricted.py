@@ -121,7 +121,7 @@ def restrict(
             entry[1][value] += count
             places_of[code, place] = label
     if not found:
-        raise InfeasibleError("adversaries: the constraints exclude every dataset")
+        raise InfeasibleError("adversaries: the constraints exclude every dataset; loosen one")
     labels, equations, inequalities = _possible(features, found)
     names = space.values(records)
     kept = sorted({label[0] for label in labels})

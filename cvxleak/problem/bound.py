@@ -259,7 +259,10 @@ class Bound:
             that does not search.
         """
         if self._resume is None:
-            raise ValidationError(f"{self.name}: this bound cannot be refined")
+            raise ValidationError(
+                f"{self.name}: this bound cannot be refined; solve the problem again with a "
+                "smaller tol, or a longer time_limit"
+            )
         return self._resume(tol, time_limit)
 
     def to_frame(self) -> Any:
