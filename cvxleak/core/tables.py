@@ -201,8 +201,8 @@ def _with_corner(
     (line, header), *body = rows
     if not body or len(header) != len(body[0][1]) - 1:
         return rows
-    # Numbers are names if they are in quotes, the same as those of the rows, or beside a corner that
-    # is blank, as R prints it.
+    # Numbers are names if they are in quotes, the same as those of the rows, or beside a corner
+    # that is blank, as R prints it.
     named = (
         text.lstrip().startswith('"')
         or header == [cells[0] for _, cells in body]
