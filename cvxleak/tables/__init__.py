@@ -3,9 +3,10 @@
 from cvxleak.tables.arguments import TOTAL
 from cvxleak.tables.calibration import calibrate_table
 from cvxleak.tables.cases import TableMove
+from cvxleak.tables.deterministic import RoundToNearest, SuppressBelow
 from cvxleak.tables.estimate import CountEstimate, estimate_counts
 from cvxleak.tables.independent import TableAdversary, TableLeakage, table_leakage
-from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
+from cvxleak.tables.noise import SUPPRESSED, CountNoise, PerturbationTable, RandomRounding
 from cvxleak.tables.possible import PossibleCounts, possible_counts
 from cvxleak.tables.privacy import TablePrivacy, TradeOffEnds, table_privacy
 from cvxleak.tables.realized import RealizedLeakage, realized_leakage
@@ -13,6 +14,7 @@ from cvxleak.tables.release import TableRelease
 from cvxleak.tables.table import Table
 
 __all__ = [
+    "SUPPRESSED",
     "TOTAL",
     "CountEstimate",
     "CountNoise",
@@ -20,6 +22,8 @@ __all__ = [
     "PossibleCounts",
     "RandomRounding",
     "RealizedLeakage",
+    "RoundToNearest",
+    "SuppressBelow",
     "Table",
     "TableAdversary",
     "TableLeakage",

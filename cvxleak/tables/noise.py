@@ -16,7 +16,16 @@ import numpy as np
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import checked_path
 from cvxleak.core.numbers import exact_law
-from cvxleak.core.validation import check_cells, in_order, instance, short, whole_number
+from cvxleak.core.tables import MISSING
+from cvxleak.core.validation import (
+    SIZE_LIMIT,
+    check_cells,
+    in_order,
+    instance,
+    is_missing,
+    short,
+    whole_number,
+)
 from cvxleak.core.value import Value, preview
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import (
@@ -32,6 +41,7 @@ from cvxleak.model import (
 from cvxleak.model._ptable import PTable, Steps, read_ptable
 
 __all__ = [
+    "SUPPRESSED",
     "CountNoise",
     "Interval",
     "Law",
@@ -40,6 +50,12 @@ __all__ = [
     "log_likelihood",
     "noise_by_label",
 ]
+
+SUPPRESSED = -1
+"""Stands in `CountNoise.law` and among published values for a number that is not shown."""
+
+MARKS = (*MISSING, "x", "*", "c", ":", "..", "suppressed")
+"""What files have in place of a number that is not shown, in lower case; "<8" as well."""
 
 HALFWAY = 1e-9
 """How far a number may be from a multiple of the base, as a part of the base."""
@@ -54,9 +70,10 @@ Interval = tuple[int, int | None]
 class CountNoise(ABC):
     """Noise whose distribution is known exactly for each true count, and periodic for large ones.
 
-    `RandomRounding` and `PerturbationTable` are of this kind. Noise that does not depend on the
-    count, like `cvxleak.model.Gaussian`, `DiscreteGaussian` or `DiscreteLaplace`, is not a
-    `CountNoise`; a table accepts both.
+    `RandomRounding`, `RoundToNearest`, `SuppressBelow` and `PerturbationTable` are of this kind,
+    and `then` applies one after the other. Noise that does not depend on the count, like
+    `cvxleak.model.Gaussian`, `DiscreteGaussian` or `DiscreteLaplace`, is not a `CountNoise`; a
+    table accepts both.
 
     Examples
     --------
@@ -79,6 +96,39 @@ class CountNoise(ABC):
     @abstractmethod
     def period(self) -> int:
         """The period of the perturbation's distribution, in counts."""
+
+    @property
+    def suppresses(self) -> bool:
+        """Whether some numbers are not shown (`SUPPRESSED`)."""
+        return False
+
+    def then(self, other: CountNoise) -> CountNoise:
+        """Return this noise followed by another one.
+
+        A number that this noise suppresses remains so.
+
+        Parameters
+        ----------
+        other : CountNoise
+
+        Raises
+        ------
+        ValidationError
+            Noise of another kind, a perturbation table whose keys are summed (they would link the
+            numbers of a table), or one that publishes negative numbers.
+
+        Examples
+        --------
+        Counts below 8 are published as 0, and all others rounded to a multiple of 5:
+
+        >>> from cvxleak.tables import RoundToNearest, SuppressBelow
+        >>> noise = SuppressBelow(8, replacement=0).then(RoundToNearest(5))
+        >>> noise
+        SuppressBelow(8, replacement=0).then(RoundToNearest(5))
+        >>> noise.counts_of(0), noise.counts_of(10)
+        ([(0, 7)], [(8, 12)])
+        """
+        return _Then(self, other)
 
     @cached_property
     def _reach(self) -> int:
@@ -117,7 +167,85 @@ class CountNoise(ABC):
         outputs = sorted(set().union(*laws))
         check_cells(len(laws), len(outputs), "largest")
         rows = np.array([[law.get(y, 0.0) for y in outputs] for law in laws], dtype=object)
-        return Channel(rows, range(len(laws)), outputs)
+        hidden = SUPPRESSED if self.suppresses else None
+        return Channel(
+            rows, range(len(laws)), ["suppressed" if y == hidden else y for y in outputs]
+        )
+
+    def published(self, value: Any, name: str) -> int:
+        """Return a published value as a whole number, `SUPPRESSED` if it is not shown.
+
+        Raises
+        ------
+        ValidationError
+            No whole number, or a number that is not shown although this noise shows all.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import SuppressBelow
+        >>> [SuppressBelow(8).published(value, "published") for value in (12.0, None, "x", "<8")]
+        [12, -1, -1, -1]
+        """
+        text = value.strip().lower() if isinstance(value, str) else value
+        if is_missing(value) or text in MARKS or str(text).startswith("<"):
+            if not self.suppresses:
+                raise ValidationError(
+                    f"{name}: found {short(value)}, and {self!r} shows every number; if small ones "
+                    "are not shown, say SuppressBelow(threshold), alone or followed by .then(...)"
+                )
+            below = self.counts_of(SUPPRESSED)[-1][1]
+            if str(text).startswith("<") and text[1:].strip() != str((below or 0) + 1):
+                raise ValidationError(
+                    f"{name}: found {short(value)}; {self!r} suppresses counts up to {below}"
+                )
+            return SUPPRESSED
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        return whole_number(whole, name, -SIZE_LIMIT, SIZE_LIMIT)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Then(CountNoise, Value):
+    """One noise after another; what the first suppresses stays so."""
+
+    first: CountNoise
+    second: CountNoise
+
+    def __post_init__(self) -> None:
+        for part in (self.first, instance(self.second, CountNoise, "other")):
+            if isinstance(part, PerturbationTable) and part.summed_keys:
+                raise ValidationError(
+                    f"other: found {part!r}, whose keys are summed; what links the numbers of a "
+                    "table would be lost. summed_keys=False is for noise drawn for each number"
+                )
+        hidden = SUPPRESSED if self.suppresses else None
+        for count in range(self.start + self.period):
+            for y in self.law(count):
+                if y < 0 and y != hidden:
+                    raise ValidationError(f"other: found the negative number {y} for {count}")
+
+    @property
+    def start(self) -> int:
+        return max(self.first.start, self.second.start + self.first._reach)
+
+    @property
+    def period(self) -> int:
+        return math.lcm(self.first.period, self.second.period)
+
+    @property
+    def suppresses(self) -> bool:
+        return self.first.suppresses or self.second.suppresses
+
+    def __repr__(self) -> str:
+        return f"{self.first!r}.then({self.second!r})"
+
+    def law(self, count: int) -> Law:
+        found: Law = {}
+        hidden = SUPPRESSED if self.first.suppresses else None
+        for between, p in self.first.law(count).items():
+            then = {between: Fraction(1)} if between == hidden else self.second.law(between)
+            for y, q in then.items():
+                found[y] = found.get(y, Fraction(0)) + p * q
+        return found
 
 
 def log_likelihood(noise: CountNoise | AdditiveNoise, published: float, count: int) -> float:

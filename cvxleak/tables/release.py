@@ -16,14 +16,12 @@ import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
-    SIZE_LIMIT,
     Array,
     check_cells,
     in_order,
     instance,
     real_number,
     short,
-    whole_number,
 )
 from cvxleak.core.value import Value, preview
 from cvxleak.core.wording import are, counted
@@ -93,8 +91,8 @@ class TableRelease(Value):
                 continue
             if not isinstance(law, (CountNoise, AdditiveNoise)):
                 raise ValidationError(
-                    f"noise: found {short(law)}; RandomRounding, PerturbationTable, or noise of "
-                    "cvxleak.model such as Gaussian is needed"
+                    f"noise: found {short(law)}; RoundToNearest, SuppressBelow, RandomRounding, "
+                    "PerturbationTable, or noise of cvxleak.model such as Gaussian is needed"
                 )
             pairs.append((label, law))
         if not pairs:
@@ -133,7 +131,8 @@ class TableRelease(Value):
         Parameters
         ----------
         published : sequence, mapping, Series, DataFrame, or path of a CSV file
-            In that order, or by label; frames and files as `Table.from_counts` reads them.
+            In that order, or by label; frames and files as `Table.from_counts` reads them. A number
+            that `SuppressBelow` does not show is None or NaN, or one of the marks that files have.
 
         Raises
         ------
@@ -176,7 +175,7 @@ class TableRelease(Value):
                 f"{are(len(self.numbers))} published"
             )
         return [
-            whole_number(_as_int(y), f"published[{label!r}]", -SIZE_LIMIT, SIZE_LIMIT)
+            noise.published(y, f"published[{label!r}]")
             if isinstance(noise, CountNoise)
             else real_number(y, f"published[{label!r}]", open_low=True, open_high=True)
             for (label, noise), y in zip(self.noise, values, strict=True)
@@ -338,8 +337,3 @@ class TableRelease(Value):
         people = repr(self.table)[6:].rsplit(",", 1)[0]
         count = f"{len(self.noise)} published number" + ("s" if len(self.noise) > 1 else "")
         return f"TableRelease({people}, {count}: {', '.join(kinds)})"
-
-
-def _as_int(value: Any) -> Any:
-    """Return 3 for 3.0, as frames with missing cells have it, and any other value as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
