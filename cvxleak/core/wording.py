@@ -5,7 +5,21 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-__all__ = ["are", "counted", "rounded", "whole_text"]
+__all__ = ["are", "between", "counted", "rounded", "whole_text"]
+
+
+def between(low: int, high: int | None) -> str:
+    """Say what the bounds of a whole number are.
+
+    Examples
+    --------
+    >>> from cvxleak.core.wording import between
+    >>> between(4, 7), between(5, 5), between(3, None)
+    ('4 to 7', '5 exactly', 'at least 3')
+    """
+    if high is None:
+        return f"at least {low}"
+    return f"{low} to {high}" if low != high else f"{low} exactly"
 
 
 def counted(count: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cvxleak._version import __version__
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, instance
+from cvxleak.core.wording import between
 from cvxleak.model import RealOutput
 from cvxleak.problem.bound import Status, unit_scale
 from cvxleak.proofs import Certificate
@@ -219,8 +220,8 @@ def _counts(report: Report) -> dict[str, Any] | None:
         head[top] = None
         low, high, pml = cell["lower"], cell["upper"], cell.get("pml")
         rows.setdefault(left, {})[top] = {
-            "published": f"{cell['published']:g}",
-            "bounds": _between(low, high),
+            "published": "–" if cell["published"] is None else f"{cell['published']:g}",
+            "bounds": between(low, high),
             "known": low is not None and low == high,
             "pml": None if pml is None else _leaked(cell["pml_lower"], pml, report.unit),
             "share": 0 if pml is None else round(50 * min(pml / report.facts["largest"], 1.0)),
@@ -238,13 +239,6 @@ def _counts(report: Report) -> dict[str, Any] | None:
 def _leaked(lower: float, upper: float, unit: str) -> str:
     ends = dict.fromkeys(f"{end / unit_scale(unit):.3f}" for end in (lower, upper))
     return f"{' to '.join(ends)} {unit}"
-
-
-def _between(low: int, high: int | None) -> str:
-    """Say what the bounds of a true value are."""
-    if high is None:
-        return f"at least {low}"
-    return f"{low} to {high}" if low != high else f"{low} exactly"
 
 
 def _percent(share: float, rounding: Callable[[float], int] = round) -> str:

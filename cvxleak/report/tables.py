@@ -51,6 +51,7 @@ def table_report(
     entropy_floors: Sequence[float] = (),
     *,
     published: Any = None,
+    known_people: int | None = None,
     prior: Prior | None = None,
     epsilons: Sequence[float] = EPSILONS,
     independent: Mapping[str, Any] | None = None,
@@ -64,8 +65,9 @@ def table_report(
     Parameters
     ----------
     release : TableRelease
-        What is said of differential privacy holds for all tables of so many people; where keys link
-        the noise of several numbers, for the true counts of this one, if it has any.
+        If the number of people is unknown, only the true counts that are still possible are
+        reported. What is said of differential privacy holds for all tables of so many people; where
+        keys link the noise of several numbers, for the true counts of this one, if it has any.
     entropy_floors : sequence of float
         Least entropies of adversaries' beliefs about all people, in `unit`, for which the leakage
         is searched for; only for tables that are small enough to be written out.
@@ -73,6 +75,9 @@ def table_report(
         What was published (`TableRelease.as_published`): adds which true counts are still possible,
         and, if the table has counts, what an adversary who knows the others learns about each
         person.
+    known_people : int, optional
+        The true number of people, if readers of `published` may know it from elsewhere; see
+        `cvxleak.tables.possible_counts`.
     prior : Prior, optional
         What is believed of a person before, for `published`; uniform if left out.
     epsilons : sequence of float
@@ -98,7 +103,8 @@ def table_report(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or published values that do not fit the table.
+        Arguments of the wrong kind, published values that do not fit the table, or neither these
+        nor a number of people.
     InfeasibleError
         No table could have been published like this.
 
@@ -112,9 +118,11 @@ def table_report(
     ...     print(quantity.name, quantity.value, round(quantity.upper, 4))
     pointwise maximal leakage yes 0.47
     posterior probability yes 0.8
-    numbers known exactly None 1.0
+    numbers known exactly None 0.0
     """
     from cvxleak.tables import (
+        SUPPRESSED,
+        CountNoise,
         TableRelease,
         possible_counts,
         realized_leakage,
@@ -129,7 +137,8 @@ def table_report(
     values = None if published is None else asked.as_published(published)
     if values is not None:
         # What is impossible is refused before anything else is computed.
-        possible_counts(asked, values, time_limit=0.0)
+        possible_counts(asked, values, known_people=known_people, time_limit=0.0)
+    people = asked.table.stated_people if values is not None else asked.table.people
     floors: list[float] = []
     if len(in_order(entropy_floors, "entropy_floors")):
         try:
@@ -141,36 +150,38 @@ def table_report(
             ) from error
         floors = check_floors(mechanism, entropy_floors, unit)
     clock = Clock(time_limit)
-    # Of linked noise all tables are within reach only if they are few.
-    known = asked.linked and asked.table.counts is not None
-    privacy = solved(
-        progress,
-        names.TABLE_DELTA,
-        functools.partial(table_privacy, asked, this_table=known, progress=progress.update),
-        unit=names.PROBABILITY,
-        time_limit=clock.share(2),
-    )
+    clock = Clock(time_limit)
     known_laws = {} if independent is None else dict(instance(independent, Mapping, "independent"))
     for name in known_laws:
         one_of(name, ("laws", "least_probability"), "independent")
-    told = table_leakage(asked, **known_laws)
-    shares = clock.shares(len(levels) + 4 + len(floors) + (values is not None))
-    found = [
-        *_private(privacy, levels, unit, progress, shares),
-        *_to_independent(told, known_laws, unit, progress, shares),
-    ]
-    if floors:
-        limit = clock.share(2) if values is not None else clock.limit
-        search = Searches(asked.mechanism, unit, tol, limit, progress)
-        found += search.run(check_targets(asked.mechanism, None, [1]), floors)
     facts: dict[str, Any] = {
-        "people": asked.table.people,
+        "people": people,
+        "known_people": known_people,
         "variables": list(asked.table.names),
         "columns": list(asked.table.columns or asked.table.names[1:]),
         "largest": math.log(len(asked.table.alphabet)),
         "cells": [{"number": list(map(str, label))} for label in asked.numbers],
-        "max_entropy": asked.table.people * math.log(len(asked.table.alphabet)) / unit_scale(unit),
     }
+    found: list[Quantity] = []
+    if people is not None:
+        facts["max_entropy"] = people * facts["largest"] / unit_scale(unit)
+        # Of linked noise all tables are within reach only if they are few.
+        known = asked.linked and asked.table.counts is not None
+        privacy = solved(
+            progress,
+            names.TABLE_DELTA,
+            functools.partial(table_privacy, asked, this_table=known, progress=progress.update),
+            unit=names.PROBABILITY,
+            time_limit=clock.share(2),
+        )
+        told = table_leakage(asked, **known_laws)
+        shares = clock.shares(len(levels) + 4 + len(floors) + (values is not None))
+        found += _private(privacy, levels, unit, progress, shares)
+        found += _to_independent(told, known_laws, unit, progress, shares)
+    if floors:
+        limit = clock.share(2) if values is not None else clock.limit
+        search = Searches(asked.mechanism, unit, tol, limit, progress)
+        found += search.run(check_targets(asked.mechanism, None, [1]), floors)
     counted = asked.table.counts is not None
     if counted:
         _note(facts, "true", asked.true)
@@ -185,11 +196,21 @@ def table_report(
             except KeyboardInterrupt as error:
                 raise SolveInterrupted([]) from error
 
-        _note(facts, "published", values)
+        shown = [
+            None if isinstance(noise, CountNoise) and noise.suppresses and y == SUPPRESSED else y
+            for (_, noise), y in zip(asked.noise, values, strict=True)
+        ]
+        _note(facts, "published", shown)
         possible = solved(
             progress,
             names.POSSIBLE,
-            functools.partial(possible_counts, asked, values, progress=progress.count),
+            functools.partial(
+                possible_counts,
+                asked,
+                values,
+                known_people=known_people,
+                progress=progress.count,
+            ),
             time_limit=clock.share(2),
         )
         certain = _certain(possible, clock.late, progress)
@@ -358,8 +379,10 @@ def _certain(possible: PossibleCounts, late: bool, progress: Progress) -> Quanti
     known, total = float(len(possible.known)), len(possible.numbers)
     meaning = (
         f"How many of {total} cells and margins have a true value that is certain, given "
-        "everything published and the number of people."
+        f"{possible.basis}."
     )
+    if possible.known_people is None:
+        meaning += " More may be for readers who know the number of people (known_people)."
     if not (late or progress.interrupted):
         return Quantity.computed(names.POSSIBLE, known, names.COUNT, meaning)
     stopped = Stopped.INTERRUPTED if progress.interrupted else Stopped.TIME_LIMIT

@@ -29,6 +29,7 @@ __all__ = [
     "Cell",
     "check_size",
     "checked_counts",
+    "checked_known_people",
     "checked_margins",
     "checked_names",
     "checked_people",
@@ -156,14 +157,17 @@ def checked_counts(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64
     return read_only(array.astype(np.int64))
 
 
-def checked_people(people: Any, counts: NDArray[np.int64] | None, outside: bool) -> int:
-    """Return the number of people: the given one, or the sum of the counts."""
+def checked_known_people(known_people: Any) -> int | None:
+    """Return the number of people that is taken as known, if any."""
+    if known_people is None:
+        return None
+    return whole_number(known_people, "known_people", 0, MOST_PEOPLE)
+
+
+def checked_people(people: Any, counts: NDArray[np.int64] | None, outside: bool) -> int | None:
+    """Return the number of people: the given one, or the sum of the counts, None if neither is."""
     if counts is None:
-        if people is None:
-            raise ValidationError(
-                "people: is missing; without counts, the number of people is needed"
-            )
-        return whole_number(people, "people", 1, MOST_PEOPLE)
+        return None if people is None else whole_number(people, "people", 1, MOST_PEOPLE)
     total = int(counts.sum())
     if people is None:
         if total == 0:

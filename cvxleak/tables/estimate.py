@@ -13,7 +13,6 @@ from cvxleak.core.notebook import html_table
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import (
     in_order,
-    instance,
     label_tuple,
     real_number,
     short,
@@ -22,6 +21,7 @@ from cvxleak.core.validation import (
 from cvxleak.core.value import Value, preview
 from cvxleak.core.wording import counted
 from cvxleak.model import AdditiveNoise, Channel
+from cvxleak.tables.arguments import checked_known_people
 from cvxleak.tables.inversion import Ends, Noise, counts_within
 from cvxleak.tables.noise import CountNoise, noise_by_label
 from cvxleak.tables.release import TableRelease
@@ -141,7 +141,7 @@ def estimate_counts(
     confidence: float = 0.95,
     *,
     sums: Mapping[Hashable, Iterable[Hashable]] | None = None,
-    people_known: bool = True,
+    known_people: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> CountEstimate:
     r"""Return simultaneous confidence intervals for the true counts behind published numbers.
@@ -162,20 +162,22 @@ def estimate_counts(
     published : number, sequence, mapping or Series
         What was published; labels are 0, 1, ... where it has none of its own.
     noise : CountNoise, AdditiveNoise, Channel, TableRelease, or mapping or sequence of these
-        One noise for all numbers, or one for each by its label or in order. `RandomRounding` and
-        `PerturbationTable` stand for counts of any size; of `cvxleak.model`, `Gaussian`,
-        `Laplace`, `DiscreteGaussian`, `DiscreteLaplace` (the geometric mechanism), `Uniform` and
-        `Rounded`. The inputs of a channel are counts, and its outputs numbers. A release has the
-        noise of each of its numbers and the cells of each margin; its true counts are not used.
+        One noise for all numbers, or one for each by its label or in order. `RoundToNearest`,
+        `SuppressBelow`, `RandomRounding` and `PerturbationTable` stand for counts of any size; of
+        `cvxleak.model`, `Gaussian`, `Laplace`, `DiscreteGaussian`, `DiscreteLaplace` (the geometric
+        mechanism), `Uniform` and `Rounded`. The inputs of a channel are counts, and its outputs
+        numbers. A release has the noise of each of its numbers and the cells of each margin; its
+        true counts are not used.
     confidence : float
         From 0 to 1, both excluded.
     sums : mapping, optional
         For the label of each sum, the labels of the published numbers that it is the sum of, whose
         noise has to be independent (see the notes). If that label was published itself, the sum is
         a margin: its true count is the sum of those of its cells.
-    people_known : bool
-        Whether the number of people in the table of a release (or an upper bound on it, if some may
-        be outside) is known, too. If all cells are published, it bounds them as well.
+    known_people : int, optional
+        The true number of people in the table of a release (or an upper bound on it, if some may be
+        outside), if it is known besides what was published, as in `possible_counts`. If all cells
+        are published, it bounds them.
     progress : callable, optional
         Called as progress(numbers so far, numbers in all) before each number or sum.
 
@@ -229,7 +231,12 @@ def estimate_counts(
     ((6, 34), (933, 1067))
     """
     check_progress(progress)
-    level = _confidence(confidence)
+    level, people = _confidence(confidence), checked_known_people(known_people)
+    if people is not None and not isinstance(noise, TableRelease):
+        raise ValidationError(
+            "known_people: needs noise that is a TableRelease, which says what the cells are; else "
+            "a known sum is one of the published numbers, with the noise RoundToNearest(1)"
+        )
     if isinstance(noise, TableRelease):
         published = dict(zip(noise.numbers, noise.as_published(published), strict=True))
     values = _values(published)
@@ -261,11 +268,9 @@ def estimate_counts(
     except KeyboardInterrupt as error:
         raise SolveInterrupted(_found(ends, values, level) if ends else None) from error
     cells = noise.table.cells if isinstance(noise, TableRelease) else ()
-    known = instance(people_known, bool, "people_known") and cells and set(cells) <= set(values)
-    if isinstance(noise, TableRelease) and known:
+    if isinstance(noise, TableRelease) and people is not None and set(cells) <= set(values):
         # A certain value takes nothing from the confidence.
-        most = noise.table.people
-        ends[_EVERYBODY] = (0 if noise.table.outside else most, most)
+        ends[_EVERYBODY] = (0 if noise.table.outside else people, people)
         parts[_EVERYBODY] = cells
     _propagate(ends, parts)
     ends.pop(_EVERYBODY, None)
@@ -350,8 +355,9 @@ def _laws(noise: Any, labels: tuple[Hashable, ...]) -> dict[Hashable, Noise]:
     for law in given.values():
         if not isinstance(law, (CountNoise, AdditiveNoise, Channel)):
             raise ValidationError(
-                f"noise: found {short(law)}; RandomRounding, PerturbationTable, noise of "
-                "cvxleak.model such as Gaussian, or a Channel is needed"
+                f"noise: found {short(law)}; RoundToNearest, SuppressBelow, RandomRounding, "
+                "PerturbationTable, noise of cvxleak.model such as Gaussian, or a Channel is "
+                "needed"
             )
     return given
 

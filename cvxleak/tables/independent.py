@@ -493,10 +493,11 @@ def table_leakage(
     """
     given = instance(release, TableRelease, "release")
     table = given.table
+    people = table.people  # raises if it is not known
     if laws is not None and least_probability is not None:
         raise ValidationError("laws: found least_probability beside it; give one")
     known: dict[str, Any] = {"laws": laws, "least_probability": least_probability}
     for name, value in known.items():
         if value is not None:
-            known[name] = known_laws(RecordSpace([table.alphabet] * table.people), name, value)
+            known[name] = known_laws(RecordSpace([table.alphabet] * people), name, value)
     return TableLeakage(given, **known)

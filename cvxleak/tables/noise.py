@@ -49,6 +49,7 @@ __all__ = [
     "RandomRounding",
     "log_likelihood",
     "noise_by_label",
+    "not_shown",
 ]
 
 SUPPRESSED = -1
@@ -114,8 +115,8 @@ class CountNoise(ABC):
         Raises
         ------
         ValidationError
-            Noise of another kind, a perturbation table whose keys are summed (they would link the
-            numbers of a table), or one that publishes negative numbers.
+            Noise of another kind, or a perturbation table whose keys are summed (they would link
+            the numbers of a table).
 
         Examples
         --------
@@ -186,21 +187,35 @@ class CountNoise(ABC):
         >>> [SuppressBelow(8).published(value, "published") for value in (12.0, None, "x", "<8")]
         [12, -1, -1, -1]
         """
-        text = value.strip().lower() if isinstance(value, str) else value
-        if is_missing(value) or text in MARKS or str(text).startswith("<"):
+        if not_shown(value):
             if not self.suppresses:
                 raise ValidationError(
                     f"{name}: found {short(value)}, and {self!r} shows every number; if small ones "
                     "are not shown, say SuppressBelow(threshold), alone or followed by .then(...)"
                 )
-            below = self.counts_of(SUPPRESSED)[-1][1]
-            if str(text).startswith("<") and text[1:].strip() != str((below or 0) + 1):
+            below, text = self.counts_of(SUPPRESSED)[-1][1] or 0, str(value).strip()
+            if text.startswith("<") and text[1:].strip() != str(below + 1):
                 raise ValidationError(
                     f"{name}: found {short(value)}; {self!r} suppresses counts up to {below}"
                 )
             return SUPPRESSED
         whole = int(value) if isinstance(value, float) and value.is_integer() else value
         return whole_number(whole, name, -SIZE_LIMIT, SIZE_LIMIT)
+
+
+def not_shown(value: Any) -> bool:
+    """Whether a published value is missing, or a mark for a number that is not shown.
+
+    Examples
+    --------
+    >>> from cvxleak.tables.noise import not_shown
+    >>> [not_shown(value) for value in (None, "x", "<5", 0, "0")]
+    [True, True, True, False, False]
+    """
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return text in MARKS or text.startswith("<")
+    return is_missing(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,11 +232,6 @@ class _Then(CountNoise, Value):
                     f"other: found {part!r}, whose keys are summed; what links the numbers of a "
                     "table would be lost. summed_keys=False is for noise drawn for each number"
                 )
-        hidden = SUPPRESSED if self.suppresses else None
-        for count in range(self.start + self.period):
-            for y in self.law(count):
-                if y < 0 and y != hidden:
-                    raise ValidationError(f"other: found the negative number {y} for {count}")
 
     @property
     def start(self) -> int:

@@ -17,8 +17,8 @@ from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
-from cvxleak.core.wording import counted
-from cvxleak.tables.arguments import MOST_PEOPLE, Cell
+from cvxleak.core.wording import between, counted
+from cvxleak.tables.arguments import MOST_PEOPLE, Cell, checked_known_people
 from cvxleak.tables.noise import Interval
 from cvxleak.tables.release import TableRelease
 
@@ -49,16 +49,21 @@ class PossibleCounts(Value):
     smallest, largest : tuple of int
         The smallest and the largest true value found in such tables, for each number separately. If
         they equal the bounds, the bounds are exact.
+    known_people : int or None
+        The number of people that was taken as known besides what was published, if any.
 
     Examples
     --------
     >>> from cvxleak.tables import RandomRounding, Table, TableRelease, possible_counts
-    >>> release = TableRelease(Table({"answer": ["no", "yes"]}, people=5), RandomRounding(3))
+    >>> release = TableRelease(Table({"answer": ["no", "yes"]}), RandomRounding(3))
     >>> found = possible_counts(release, [0, 3, 6])
-    >>> found
-    PossibleCounts(3 numbers, 1 known exactly)
-    >>> print(*zip(found.numbers, found.lower, found.upper))
-    (('no',), 0, 2) (('yes',), 3, 5) (('total',), 5, 5)
+    >>> print(found)
+    3 numbers, 0 known exactly, from what was published alone
+    no     0 to 2
+    yes    2 to 5
+    total  4 to 7
+    >>> possible_counts(release, [0, 3, 6], known_people=5)
+    PossibleCounts(3 numbers, 1 known exactly, from what was published and the number of people, 5)
     """
 
     numbers: tuple[Cell, ...]
@@ -66,6 +71,7 @@ class PossibleCounts(Value):
     upper: tuple[int | None, ...]
     smallest: tuple[int, ...]
     largest: tuple[int | None, ...]
+    known_people: int | None = None
 
     @property
     def known(self) -> tuple[Cell, ...]:
@@ -81,11 +87,29 @@ class PossibleCounts(Value):
         columns = {name: pd.array(getattr(self, name), dtype="Int64") for name in names}
         return pd.DataFrame({"number": self.numbers, **columns})
 
+    @property
+    def basis(self) -> str:
+        """What the bounds follow from, in words."""
+        if self.known_people is None:
+            return "what was published alone"
+        return f"what was published and the number of people, {self.known_people}"
+
+    @property
+    def _heading(self) -> str:
+        numbers = counted(len(self.numbers), "number")
+        return f"{numbers}, {len(self.known)} known exactly, from {self.basis}"
+
     def __repr__(self) -> str:
-        return (
-            f"PossibleCounts({counted(len(self.numbers), 'number')}, "
-            f"{len(self.known)} known exactly)"
-        )
+        return f"PossibleCounts({self._heading})"
+
+    def __str__(self) -> str:
+        labels = ["/".join(map(str, label)) for label in self.numbers]
+        width = max(map(len, labels))
+        lines = [
+            f"{label.ljust(width)}  {between(low, high)}"
+            for label, low, high in zip(labels, self.lower, self.upper, strict=True)
+        ]
+        return "\n".join([self._heading, *lines])
 
     def _repr_html_(self) -> str:
         """Return the bounds as a table."""
@@ -93,18 +117,18 @@ class PossibleCounts(Value):
             ["/".join(map(str, label)), low, "" if high is None else high]
             for label, low, high in zip(self.numbers, self.lower, self.upper, strict=True)
         ]
-        return html_table(repr(self), ["number", "at least", "at most"], rows)
+        return html_table(self._heading, ["number", "at least", "at most"], rows)
 
 
 def possible_counts(
     release: TableRelease,
     published: Any,
     *,
-    people_known: bool = True,
+    known_people: int | None = None,
     time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PossibleCounts:
-    """Bound the true counts, given all published numbers.
+    """Bound the true counts, given all published numbers, and nothing else unless it is said.
 
     Statistical offices call this the audit of a protected table. Cells and margins constrain each
     other, because true margins are sums of true cells, and bounded noise is compatible with few
@@ -116,13 +140,14 @@ def possible_counts(
     Parameters
     ----------
     release : TableRelease
-        The release; its true counts are not used.
+        The release; neither its true counts nor its number of people are used.
     published : sequence, mapping, Series, DataFrame, or path of a CSV file
-        The published value of each of `release.numbers`, in their order or by label; frames and
-        files as `Table.from_counts` reads them.
-    people_known : bool
-        Whether the number of people in the table (or an upper bound on it, if some may be outside)
-        is known, too.
+        The published value of each of `release.numbers`, in their order or by label, as
+        `TableRelease.as_published` reads them.
+    known_people : int, optional
+        The true number of people in the table (or an upper bound on it, if some may be outside), if
+        it is known besides what was published: from elsewhere (a priori, in the terms of disclosure
+        control), and exactly. A total that was rounded is no such number; it is published.
     time_limit : float or None
         Seconds after which the numbers that are left get bounds from the cells and margins that
         they share people with, without linear programs; their `smallest` and `largest` are a value
@@ -145,6 +170,13 @@ def possible_counts(
 
     Notes
     -----
+    Ranges from what was published alone are right for every reader: each contains the true count.
+    Whoever knows more has narrower ones. So an office that asks what it discloses states
+    `known_people` if any reader may know it: without it the ranges are too wide for that reader,
+    and say that less is disclosed than is. Whoever reads a table without knowing the number leaves
+    it out: with one that is not exact, such as a rounded total, ranges are too narrow, and may miss
+    the true count.
+
     Unbounded noise (Gaussian, geometric, ...) excludes no count. If keys link the noise of several
     numbers, the bounds are valid, but `smallest` and `largest` ignore the link: they come from
     tables that are compatible with each number separately, as if the keys were independent.
@@ -157,22 +189,26 @@ def possible_counts(
     Examples
     --------
     >>> from cvxleak.tables import RandomRounding, Table, TableRelease, possible_counts
-    >>> table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, people=9)
+    >>> table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]})
     >>> release = TableRelease(table, RandomRounding(3))
     >>> found = possible_counts(release, [0, 3, 6, 3, 0, 9, 3, 6, 9])
+    >>> [(low, high) for low, high in zip(found.lower, found.upper)][:4]
+    [(0, 1), (1, 2), (4, 5), (2, 5)]
+    >>> found = possible_counts(release, [0, 3, 6, 3, 0, 9, 3, 6, 9], known_people=9)
     >>> [(low, high) for low, high in zip(found.lower, found.upper)][:4]
     [(0, 1), (1, 2), (4, 5), (2, 4)]
     """
     check_progress(progress)
     asked = instance(release, TableRelease, "release")
-    values = asked.as_published(published)
-    program = _Program(asked, values, instance(people_known, bool, "people_known"))
+    values, people = asked.as_published(published), checked_known_people(known_people)
+    program = _Program(asked, values, people)
     sums, clock = asked.table.sums, Clock(time_limit)
     ends: list[tuple[int, int | None, int, int | None]] = []
 
     def found() -> PossibleCounts:
         rest = [program.ends(places, program.near) for places in sums[len(ends) :]]
-        return PossibleCounts(asked.table.numbers, *zip(*ends, *rest, strict=True))
+        lower, upper, smallest, largest = zip(*ends, *rest, strict=True)
+        return PossibleCounts(asked.table.numbers, lower, upper, smallest, largest, people)
 
     try:
         for done, places in enumerate(sums):
@@ -189,14 +225,14 @@ def possible_counts(
 class _Program:
     """The tables of whole numbers that could have been published like this."""
 
-    def __init__(self, release: TableRelease, values: Sequence[Any], people_known: bool) -> None:
+    def __init__(self, release: TableRelease, values: Sequence[Any], people: int | None) -> None:
         table = release.table
         self.cells = len(table.cells)
         self.sums = list(release.sums)
         self.runs = release.allowed(values)
-        if people_known:
+        if people is not None:
             self.sums.append(tuple(range(self.cells)))
-            self.runs.append([(0 if table.outside else table.people, table.people)])
+            self.runs.append([(0 if table.outside else people, people)])
         self.hull: list[Interval] = [(runs[0][0], runs[-1][1]) for runs in self.runs]
         self.box: list[Interval] = [(0, None)] * self.cells
         for _ in range(PASSES):
@@ -358,4 +394,8 @@ def _largest(slope: Fraction, ends: Interval) -> Any:
 
 
 def _impossible() -> InfeasibleError:
-    return InfeasibleError("published: no table of whole numbers could have been published so")
+    return InfeasibleError(
+        "published: no table of whole numbers could have been published so, each number with noise "
+        "of its own; margins that are sums of rounded cells are not rounded themselves, and need "
+        "margins=False"
+    )

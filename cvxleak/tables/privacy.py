@@ -552,6 +552,7 @@ def table_privacy(
     exact = instance(this_table, bool, "this_table")
     if exact:
         _ = given.table.in_cells  # raises if there are none
+    _ = given.table.people  # as here
     clock = Clock(time_limit)
     found = TablePrivacy(given, _places(given, move), exact)
     if given.linked or (exact and move is not None):

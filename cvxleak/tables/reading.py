@@ -16,13 +16,16 @@ from cvxleak.core.value import preview
 from cvxleak.core.wording import counted
 from cvxleak.tables.arguments import MOST_PEOPLE, TOTAL, Cell, check_size, places_of
 
-__all__ = ["microdata_columns", "read_counts", "read_published"]
+__all__ = ["microdata_columns", "read_counts", "read_layout", "read_published"]
 
 WITHOUT = "missing"
 """The category of people whose value is missing."""
 
 COUNT = "count"
 """The column of counts of a long file."""
+
+TOTALS = (TOTAL, "sum")
+"""What files call margins, in lower case: R's addmargins says Sum."""
 
 UNNAMED = ("row", "column")
 """The variables of a cross table that does not name them."""
@@ -172,12 +175,7 @@ def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -
     names, across, found = _labeled(data, f"; {_PEOPLE}")
     hint = f"{_CROSS}; {_PEOPLE}" if across else ""
     numbers = {label: _whole(value, line, hint) for label, (line, value) in found.items()}
-    known = [
-        tuple(part for part in dict.fromkeys(label[axis] for label in numbers) if part != TOTAL)
-        for axis in range(len(names))
-    ]
-    if not all(known):
-        raise ValidationError("data: found margins alone; counts of the cells are needed")
+    known = _categories(names, numbers)
     variables, shape = dict(zip(names, known, strict=True)), tuple(map(len, known))
     check_size(shape)
     counts, unknown = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)
@@ -196,13 +194,14 @@ def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -
     for axis, categories in enumerate(known):
         for place, part in enumerate(categories):
             text, own = str(part).lower(), np.take(counts, place, axis)
-            if text == TOTAL or (text == "all" and (2 * own == counts.sum(axis)).all()):
+            if text == "all" and (2 * own == counts.sum(axis)).all():
                 raise ValidationError(f"data: found {part!r}; margins are called {TOTAL!r}")
     for label, stated in numbers.items():
         summed = int(counts[where[label]].sum())
         if stated != summed:
             raise ValidationError(
-                f"data: the margin {label!r} is {stated}; its cells sum to {summed}"
+                f"data: the margin {label!r} is {stated}; its cells sum to {summed}. If the "
+                "numbers are published ones, with noise, Table.from_published reads them"
             )
         unknown[where[label]] = False  # a margin that adds up leaves nobody for other cells
     if unknown.any() and not keep:
@@ -217,6 +216,48 @@ def read_counts(data: Any, zeros: Iterable[Any] = (), missing: str = "refuse") -
             "missing may be 'zero', which takes them as 0; zeros lists cells in which nobody can be"
         )
     return variables, counts, across
+
+
+def read_layout(
+    data: Any,
+) -> tuple[dict[str, tuple[Hashable, ...]], list[tuple[str, ...]], tuple[str, ...]]:
+    """Return the variables, the margins and the columns of published numbers.
+
+    Raises
+    ------
+    ValidationError
+        As `Table.from_published`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cvxleak.tables.reading import read_layout
+    >>> read_layout(pd.DataFrame({"sex": ["f", "m", "Total"], "count": [3, 3, 9]}))
+    ({'sex': ('f', 'm')}, [()], ())
+    """
+    names, across, found = _labeled(data, "")
+    known = _categories(names, found)
+    for part in (part for categories in known for part in categories):
+        if str(part).lower() == "all":
+            raise ValidationError(
+                f"data: found {part!r}; a margin is called {TOTAL!r}, and a table with such a "
+                "category is made by Table(variables)"
+            )
+    pairs = [zip(names, label, strict=True) for label in found if TOTAL in label]
+    margins = [tuple(name for name, part in pair if part != TOTAL) for pair in pairs]
+    return dict(zip(names, known, strict=True)), list(dict.fromkeys(margins)), across
+
+
+def _categories(names: Sequence[str], labels: Iterable[Cell]) -> list[tuple[Hashable, ...]]:
+    """Return the categories of each variable, in the order in which they occur."""
+    listed = list(labels)
+    known = [
+        tuple(part for part in dict.fromkeys(label[axis] for label in listed) if part != TOTAL)
+        for axis in range(len(names))
+    ]
+    if not all(known):
+        raise ValidationError("data: found margins alone; counts of the cells are needed")
+    return known
 
 
 def read_published(
@@ -298,7 +339,8 @@ def _labeled(
     found: dict[Cell, tuple[str, Any]] = {}
 
     def note(label: Iterable[Hashable], line: str, value: Any) -> None:
-        cell = tuple(plain_label(part, f"data: {line}") for part in label)
+        parts = [plain_label(part, f"data: {line}") for part in label]
+        cell = tuple(TOTAL if str(part).lower() in TOTALS else part for part in parts)
         if cell in found:
             hint = "" if COUNT in head else _CROSS + people
             raise ValidationError(f"data: {line}: {cell!r} is there twice{hint}")

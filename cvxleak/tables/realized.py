@@ -57,7 +57,7 @@ class RealizedLeakage(Value):
     >>> table = Table({"answer": ["no", "yes"]}, counts=[3, 1])
     >>> found = realized_leakage(TableRelease(table, RandomRounding(3)), [3, 3, 3])
     >>> found
-    RealizedLeakage(4 people in 2 cells, at most 0.693147 nats about one of them)
+    RealizedLeakage(4 people in 2 cells, at most 0.693147 nats about one if all others are known)
     >>> found.posterior.round(3)
     array([[0.429, 0.571],
            [0.   , 1.   ]])
@@ -126,7 +126,7 @@ class RealizedLeakage(Value):
         ends = f"at most {most}" if least == most else f"at most {least} to {most}"
         return (
             f"RealizedLeakage({who} in {counted(len(self.cells), 'cell')}, "
-            f"{ends} nats about one of them)"
+            f"{ends} nats about one if all others are known)"
         )
 
     def _repr_html_(self) -> str:

@@ -34,6 +34,7 @@ from cvxleak.tables.noise import (
     PerturbationTable,
     log_likelihood,
     noise_by_label,
+    not_shown,
 )
 from cvxleak.tables.reading import read_published
 from cvxleak.tables.table import Table
@@ -132,7 +133,8 @@ class TableRelease(Value):
         ----------
         published : sequence, mapping, Series, DataFrame, or path of a CSV file
             In that order, or by label; frames and files as `Table.from_counts` reads them. A number
-            that `SuppressBelow` does not show is None or NaN, or one of the marks that files have.
+            that `SuppressBelow` does not show, or that is not published, is None or NaN, or one of
+            the marks that files have.
 
         Raises
         ------
@@ -153,8 +155,11 @@ class TableRelease(Value):
         hint = crossed or (FRAMES if framed else "")
         if hasattr(published, "keys"):
             given = {key if isinstance(key, tuple) else (key,): y for key, y in published.items()}
-            for label in given:
-                if label not in self.numbers:
+            hidden = set(self.table.numbers) - set(self.numbers)
+            for label in list(given):
+                if label in hidden and not_shown(given[label]):
+                    del given[label]
+                elif label not in self.numbers:
                     raise ValidationError(
                         f"published: found {short(label)}; the numbers are {preview(self.numbers)}"
                         + hint

@@ -31,7 +31,7 @@ from cvxleak.tables.arguments import (
     known_name,
     places_of,
 )
-from cvxleak.tables.reading import microdata_columns, read_counts
+from cvxleak.tables.reading import microdata_columns, read_counts, read_layout
 
 __all__ = ["Table"]
 
@@ -50,7 +50,8 @@ class Table(Value):
     variables : mapping
         The categories of each variable, by its name, in the order in which the table shows them.
     people : int, optional
-        The number n of people; the sum of the counts if left out.
+        The number n of people; the sum of the counts if left out. Without counts it may be unknown:
+        what a published table still allows (`possible_counts`) does not depend on it.
     counts : array_like of int, optional
         The true count of each cell, with one axis per variable. Without counts, the table describes
         the layout of what would be published about n people.
@@ -98,7 +99,7 @@ class Table(Value):
     """
 
     variables: tuple[tuple[str, tuple[Hashable, ...]], ...]
-    people: int
+    stated_people: int | None
     counts: NDArray[np.int64] | None
     margins: tuple[tuple[str, ...], ...]
     zeros: tuple[Cell, ...]
@@ -134,7 +135,7 @@ class Table(Value):
                         "is a structural zero"
                     )
         object.__setattr__(self, "counts", given)
-        object.__setattr__(self, "people", checked_people(people, given, self.outside))
+        object.__setattr__(self, "stated_people", checked_people(people, given, self.outside))
         if not self.cells:
             raise ValidationError("zeros: every cell is a structural zero")
 
@@ -142,8 +143,8 @@ class Table(Value):
         return _made, (dict(self.variables), self._options())
 
     def _options(self) -> dict[str, Any]:
-        names = ("people", "counts", "margins", "zeros", "outside", "columns")
-        return {name: getattr(self, name) for name in names}
+        names = ("counts", "margins", "zeros", "outside", "columns")
+        return {"people": self.stated_people, **{name: getattr(self, name) for name in names}}
 
     @classmethod
     def from_microdata(
@@ -220,7 +221,7 @@ class Table(Value):
             "count"; or a cross table of two variables, with the categories of one in the header and
             those of the other in the first column. The first cell of the header may name both, as
             in ``sex/age``; otherwise they are called "row" and "column". Rows and columns called
-            "total" are margins and must add up.
+            "total" or "sum" (in small or capital letters) are margins and must add up.
         margins, zeros, people, outside
             As for `Table`.
         missing : str
@@ -256,6 +257,75 @@ class Table(Value):
             outside=outside,
             columns=columns,
         )
+
+    @classmethod
+    def from_published(
+        cls, data: Any, *, zeros: Iterable[Cell] = (), outside: bool = False
+    ) -> Self:
+        r"""Return the layout of a table that was published with noise: no counts, n unknown.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame, or path of a CSV file
+            As `from_counts` reads it. The numbers need not add up, and their values are not used;
+            margins are published if they are there.
+        zeros, outside
+            As for `Table`.
+
+        Raises
+        ------
+        ValidationError
+            A file that cannot be read, or a category called "all", which may be a margin.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from cvxleak.tables import RoundToNearest, Table, TableRelease, possible_counts
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "rounded.csv")
+        ...     text = "sex/answer,no,yes,total\nf,1700,65,1760\nm,105,5,110\n"
+        ...     _ = path.write_text(text + "total,1800,70,1870\n")
+        ...     release = TableRelease(Table.from_published(path), RoundToNearest(5))
+        ...     found = possible_counts(release, path)
+        >>> release
+        TableRelease(sex (2) and answer (2), 9 published numbers: RoundToNearest(5))
+        >>> print(found)
+        9 numbers, 0 known exactly, from what was published alone
+        f/no         1698 to 1699
+        f/yes        63 to 64
+        m/no         103 to 104
+        m/yes        4 to 7
+        f/total      1761 to 1762
+        m/total      108 to 111
+        total/no     1801 to 1802
+        total/yes    68 to 71
+        total/total  1869 to 1872
+        """
+        variables, margins, columns = read_layout(data)
+        return cls(
+            variables,
+            margins=margins,
+            zeros=zeros,
+            outside=outside,
+            columns=columns,
+        )
+
+    @property
+    def people(self) -> int:
+        """The number n of people.
+
+        Raises
+        ------
+        ValidationError
+            It is not known.
+        """
+        if self.stated_people is None:
+            raise ValidationError(
+                "people: is missing; without counts, the number of people is needed here: "
+                "Table(..., people=)"
+            )
+        return self.stated_people
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -388,8 +458,10 @@ class Table(Value):
     def __repr__(self) -> str:
         by = [f"{name} ({len(categories)})" for name, categories in self.variables]
         about = " and ".join(filter(None, (", ".join(by[:-1]), by[-1])))
-        people = f"{self.people} {'person' if self.people == 1 else 'people'}"
-        return f"Table({people} by {about}, {len(self._sums)} published numbers)"
+        if self.stated_people is not None:
+            people = "1 person" if self.people == 1 else f"{self.people} people"
+            about = f"{people} by {about}"
+        return f"Table({about}, {len(self._sums)} published numbers)"
 
     def _repr_html_(self) -> str:
         """Return the cells and margins as a table, rows down and columns across."""

@@ -27,6 +27,7 @@ from cvxleak.model import (
     Rounded,
     Uniform,
 )
+from cvxleak.tables import RoundToNearest, SuppressBelow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Write = Callable[..., Path]
@@ -427,6 +428,20 @@ def test_tables(write: Write, tmp_path: Path):
     assert set(spec_file.files) == {"published.csv"}
     ptable = noise("ptable", file=str(EXAMPLES / "ptable.csv")) + "summed_keys = false\n"
     assert not build_release(SpecFile(write(shape, ptable))).linked
+    steps = (
+        '[mechanism]\nkind = "steps"\nsteps = [{ kind = "suppress_below", threshold = 8, '
+        'replacement = 0 }, { kind = "round_to_nearest", base = 5 }]\n'
+    )
+    below = SuppressBelow(8, 0).then(RoundToNearest(5))
+    assert build_release(SpecFile(write(shape, steps))).noise[0][1] == below
+    counted = '[query]\nkind = "count"\nrecords = 12\n'
+    assert channel(write(counted, steps)) == below.channel(12)
+    even = noise("round_to_nearest", base=4, halves="even")
+    assert channel(write(counted, even)) == RoundToNearest(4, "even").channel(12)
+    shown = noise("suppress_below", threshold=3) + "zeros = false\n"
+    assert channel(write(counted, shown)).outputs[0] == "suppressed"
+    alone = build_release(SpecFile(write('[table]\npublished = "published.csv"\n', even)))
+    assert alone.table.stated_people is None
     assert build_release(SpecFile(write(shape, noise("gaussian", sigma=2)))).noise[0][
         1
     ] == Gaussian(2)
@@ -436,6 +451,12 @@ def test_tables(write: Write, tmp_path: Path):
     ("spec", "message"),
     [
         ('microdata = "people.csv"\n', "table: rows: is missing; microdata needs it"),
+        ("", "table: either microdata or counts or people"),
+        (
+            'published = "counts.csv"\nmargins = false\n',
+            "table.margins: not allowed with published",
+        ),
+        ('published = "counts.csv"\ncategories = { sex = ["f"] }\n', "; or published alone"),
         ('microdata = "people.csv"\nrows = ["size"]\n', "table.microdata: the column 'size' is"),
         ("people = 3\n", "table: categories: is missing; people needs it"),
         ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: allowed with microdata only"),

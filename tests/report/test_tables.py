@@ -18,6 +18,7 @@ from cvxleak.report import Progress, html_page, table_report
 from cvxleak.tables import (
     PerturbationTable,
     RandomRounding,
+    RoundToNearest,
     Table,
     TablePrivacy,
     TableRelease,
@@ -99,7 +100,8 @@ def test_specs_and_people_give_the_same_report(folder: Path):
     assert "A small table" in shown
     assert "numbers known exactly" in shown
     people = run(
-        *("--microdata", folder / "people.csv", "--by", "sex,answer", "--noise", "rounding:3"),
+        *("--microdata", folder / "people.csv", "--by", "sex,answer"),
+        *("--noise", "random_rounding:3"),
         *("--published", folder / "published.csv", "--json", folder / "b.json"),
         *("--html", folder / "b.html"),
     )
@@ -153,10 +155,62 @@ def test_a_perturbation_table_has_all_its_keys_on_the_command_line(folder: Path)
         assert message in re.sub(r"\s+", " ", refused.output)
 
 
+ROUNDED = "sex/answer,no,yes,Total\nf,1700,65,1760\nm,105,5,110\nTotal,1800,70,1870\n"
+
+
+def test_a_published_table_alone_has_its_ranges(folder: Path):
+    path = folder / "rounded.csv"
+    path.write_text(ROUNDED)
+    found = table_report(
+        TableRelease(Table.from_published(path), RoundToNearest(5)), published=path
+    )
+    assert [quantity.name for quantity in found.quantities] == ["numbers known exactly"]
+    assert "given what was published alone." in found.quantities[0].meaning
+    with pytest.raises(ValidationError, match="people: is missing"):
+        table_report(TableRelease(Table.from_published(path), RoundToNearest(5)))
+    asked = ("--published", path, "--noise", "round_to_nearest:5")
+    alone = run(*asked, "--json", folder / "a.json", "--html", folder / "a.html")
+    assert "True counts that are possible, given what was published alone:" in alone
+    assert re.search(r"m / yes +published 5: 4 to 7\n", alone)
+    spec = 'version = 1\n[table]\npublished = "rounded.csv"\nknown_people = 1871\n[mechanism]\n'
+    (folder / "table.toml").write_text(spec + 'kind = "round_to_nearest"\nbase = 5\n')
+    for known in (
+        run(*asked, "--known-people", 1871),
+        run(folder / "table.toml"),
+        run(folder / "table.toml", "--known-people", 1871),
+    ):
+        text = re.sub(r"\s+", " ", known)
+        assert "given what was published and the number of people, 1871:" in text
+        assert "m / yes published 5: 5 to 7 " in text
+    assert "m / yes published 5: 6 to 7 " in re.sub(
+        r"\s+", " ", run(folder / "table.toml", "--known-people", 1872)
+    )
+    refused = CliRunner().invoke(app, ["audit", str(folder / "table.toml"), "--known-people", "9"])
+    assert "no table of whole numbers" in re.sub(r"\s+", " ", refused.output)
+    audited = json.loads((folder / "a.json").read_text())["audited"]
+    assert (audited["people"], audited["known_people"]) == (None, None)
+
+
+def test_noise_follows_noise_and_numbers_may_not_be_shown(folder: Path):
+    text = "sex/answer,no,yes,total\nf,10,x,10\nm,15,x,20\ntotal,25,x,30\n"
+    path = folder / "published.csv"
+    path.write_text(text)
+    shown = run(
+        *("--published", path, "--noise", "suppress_below:5 then round_to_nearest:5"),
+        *("--json", folder / "a.json", "--html", folder / "a.html"),
+    )
+    assert "noise: suppress below (threshold 5), then round to nearest (base 5)" in re.sub(
+        r"\s+", " ", shown
+    )
+    assert re.search(r"f / yes +published not shown: 0 to 3\n", shown)
+    assert json.loads((folder / "a.json").read_text())["audited"]["cells"][1]["published"] is None
+    assert "–" in (folder / "a.html").read_text(encoding="utf-8")
+
+
 def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
     path = tmp_path / "gaps.csv"
     path.write_text("x\na\nNA\nnone\n")
-    asked = ["audit", "--microdata", path, "--by", "x", "--noise", "rounding:3"]
+    asked = ["audit", "--microdata", path, "--by", "x", "--noise", "random_rounding:3"]
     refused = CliRunner().invoke(app, [*map(str, asked)])
     assert refused.exit_code == 2
     assert "missing may be 'category'" in re.sub(r"\s+", " ", refused.output)
@@ -175,7 +229,7 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
             "--noise: found 'dice:3'",
         ),
         (
-            ["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:x"],
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "random_rounding:x"],
             "--noise: mechanism.base: expected an integer, found 'x'",
         ),
         (
@@ -183,7 +237,7 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
             "--noise: mechanism.cycel: unknown key; did you mean cycle?",
         ),
         (
-            ["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:3,base=5"],
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "random_rounding:3,base=5"],
             "--noise: found base twice",
         ),
         (
@@ -191,20 +245,44 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
             "geometric noise is discrete_laplace",
         ),
         (
-            ["--microdata", "people.csv", "--by", ",", "--noise", "rounding:3"],
+            ["--microdata", "people.csv", "--by", ",", "--noise", "random_rounding:3"],
             "--by: found ','; names of columns",
         ),
-        (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:0"], "--noise: found 0"),
         (
-            ["--microdata", "people.csv", "--by", "size", "--noise", "rounding:3"],
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "random_rounding:0"],
+            "--noise: found 0",
+        ),
+        (
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:5"],
+            "round_to_nearest:5 is conventional rounding, random_rounding:5 random rounding",
+        ),
+        (["--published", "published.csv"], "--noise: is required with --published"),
+        (
+            ["--published", "published.csv", "--noise", "gaussian:2", "--by", "sex"],
+            "--by: needs --microdata",
+        ),
+        (["--known-people", "3"], "--known-people: needs --published"),
+        (
+            ["--published", "published.csv", "--noise", "round_to_nearest:5"],
+            "published: found 6 for ('f', 'no'), which RoundToNearest(5) gives for no count",
+        ),
+        (
+            [
+                *("--published", "published.csv", "--noise", "random_rounding:3"),
+                *("--known-people", "30"),
+            ],
+            "no table of whole numbers could have been published so",
+        ),
+        (
+            ["--microdata", "people.csv", "--by", "size", "--noise", "random_rounding:3"],
             "'size' is not there",
         ),
         (["table.toml", "--microdata", "people.csv"], "SPEC: cannot be combined"),
-        (["--microdata", "none.csv", "--by", "sex", "--noise", "rounding:3"], "none.csv"),
+        (["--microdata", "none.csv", "--by", "sex", "--noise", "random_rounding:3"], "none.csv"),
         (["table.toml", "--published", "counts.csv"], "published: 5 of 9 numbers are missing"),
         (
             [
-                *("--microdata", "people.csv", "--by", "sex", "--noise", "rounding:3"),
+                *("--microdata", "people.csv", "--by", "sex", "--noise", "random_rounding:3"),
                 *("--published", "published.csv", "--html", "published.csv"),
             ],
             "published.csv is taken",

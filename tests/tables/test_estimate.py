@@ -288,7 +288,7 @@ def test_a_release_says_which_sums_are_margins():
     table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, people=9)
     release = TableRelease(table, ROUNDING)
     published = [0, 3, 6, 3, 0, 9, 3, 6, 9]
-    found = estimate_counts(published, release, 0.9, people_known=False)
+    found = estimate_counts(published, release, 0.9)
     by_label = dict(zip(release.numbers, published, strict=True))
     margins = {
         label: [
@@ -415,21 +415,22 @@ def test_the_known_number_of_people_bounds_the_cells():
     release = TableRelease(table, RandomRounding(3))
     published = {("a",): 3, ("b",): 6}
     known, alone = (
-        estimate_counts(published, release, 0.99, people_known=known) for known in (True, False)
+        estimate_counts(published, release, 0.99, known_people=known) for known in (9, None)
     )
     assert alone[("a",)] == (1, 5)
     assert alone[("b",)] == (4, 8)
     assert known[("a",)] == (1, 5)
     assert known[("b",)] == (4, 8)
-    few = TableRelease(Table({"x": ["a", "b"]}, people=6, margins=False), RandomRounding(3))
-    found = estimate_counts(published, few, 0.99)
+    found = estimate_counts(published, release, 0.99, known_people=6)
     assert found.labels == (("a",), ("b",))
     assert found[("a",)] == (1, 2)
     assert found[("b",)] == (4, 5)
-    none = TableRelease(Table({"x": ["a", "b"]}, people=90, margins=False), RandomRounding(3))
-    assert not estimate_counts(published, none, 0.99).fits
+    assert not estimate_counts(published, release, 0.99, known_people=90).fits
+    with pytest.raises(ValidationError, match="known_people: needs noise that is a TableRelease"):
+        estimate_counts([3, 6], RandomRounding(3), 0.99, known_people=9)
     outside = Table({"x": ["a", "b"]}, people=6, margins=False, outside=True)
-    assert estimate_counts(published, TableRelease(outside, RandomRounding(3)), 0.99) == found
+    around = TableRelease(outside, RandomRounding(3))
+    assert estimate_counts(published, around, 0.99, known_people=6) == found
 
 
 def test_progress_is_told_and_ctrl_c_leaves_the_intervals_that_were_done():

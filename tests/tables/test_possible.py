@@ -6,7 +6,15 @@ import pytest
 from cvxleak.core import ValidationError
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.model import Gaussian
-from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, possible_counts
+from cvxleak.tables import (
+    PerturbationTable,
+    RandomRounding,
+    RoundToNearest,
+    SuppressBelow,
+    Table,
+    TableRelease,
+    possible_counts,
+)
 
 
 def drawn(release: TableRelease, counts: np.ndarray, rng: np.random.Generator) -> list[int]:
@@ -42,11 +50,20 @@ def with_holes(tmp_path_factory):
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("case", ["rounding", "holes", "mixed", "outside"])
+@pytest.mark.parametrize(
+    "case", ["rounding", "holes", "mixed", "outside", "nearest", "suppressed", "below"]
+)
 def test_the_ends_are_those_of_all_tables(case, known, with_holes):
     rng = np.random.default_rng(3)
     shape = {"a": ["x", "y"], "b": [0, 1]}
-    noises = {"rounding": RandomRounding(3), "holes": with_holes, "outside": RandomRounding(2)}
+    noises = {
+        "rounding": RandomRounding(3),
+        "holes": with_holes,
+        "outside": RandomRounding(2),
+        "nearest": RoundToNearest(2, halves="even"),
+        "suppressed": SuppressBelow(3, zeros=False),
+        "below": SuppressBelow(3, 0).then(RoundToNearest(2)),
+    }
     for _ in range(3):
         counts = rng.integers(0, 4, 4)
         counts[0] += 1
@@ -57,14 +74,73 @@ def test_the_ends_are_those_of_all_tables(case, known, with_holes):
             noise = {label: kinds[i % 3] for i, label in enumerate(table.numbers)}
         release = TableRelease(table, noise)
         published = drawn(release, counts, rng)
-        found = possible_counts(release, published, people_known=known)
+        found = possible_counts(release, published, known_people=table.people if known else None)
         fits = enumerated(release, published, 10, known)
         assert (found.smallest, found.largest) == (tuple(fits.min(0)), tuple(fits.max(0)))
         assert all(low <= end for low, end in zip(found.lower, fits.min(0), strict=True))
         assert all(high >= end for high, end in zip(found.upper, fits.max(0), strict=True))
-        if case in ("rounding", "outside"):
+        if case not in ("holes", "mixed"):
             # A table of two variables is totally unimodular: duality is exact.
             assert (found.lower, found.upper) == (found.smallest, found.largest)
+
+
+@pytest.fixture
+def rounded(tmp_path):
+    """Counts (1698, 64; 103, 6) with all margins, each number rounded to the nearest 5."""
+    path = tmp_path / "rounded.csv"
+    path.write_text("sex/answer,no,yes,total\nf,1700,65,1760\nm,105,5,110\ntotal,1800,70,1870\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("known", "small"), [(None, (4, 7)), (1870, (4, 6)), (1871, (5, 7)), (1872, (6, 7))]
+)
+def test_a_rounded_total_is_not_the_number_of_people(rounded, known, small):
+    release = TableRelease(Table.from_published(rounded), RoundToNearest(5))
+    found = possible_counts(release, rounded, known_people=known)
+    near = [range(y - 2, y + 3) for y in (1700, 65, 105, 5)]
+    fits = np.array(np.meshgrid(*near)).reshape(4, -1)
+    numbers = release.table.incidence.astype(int) @ fits
+    fits = (
+        5 * np.floor(numbers / 5 + 0.5) == np.array(release.as_published(rounded))[:, None]
+    ).all(axis=0)
+    fits &= True if known is None else numbers[-1] == known
+    truth = numbers[:, fits]
+    assert found.lower == found.smallest == tuple(truth.min(axis=1))
+    assert found.upper == found.largest == tuple(truth.max(axis=1))
+    place = found.numbers.index(("m", "yes"))
+    assert (found.lower[place], found.upper[place]) == small
+    what = "what was published alone" if known is None else f"the number of people, {known}"
+    assert str(found).partition("\n")[0].endswith(what)
+    assert repr(found).endswith(f"{what})")
+    assert what in found._repr_html_()
+
+
+def test_the_number_of_people_of_the_table_is_not_used(rounded):
+    variables = {"sex": ["f", "m"], "answer": ["no", "yes"]}
+    layout = Table.from_published(rounded)
+    alone = possible_counts(TableRelease(layout, RoundToNearest(5)), rounded)
+    for table in (
+        Table(variables, people=1870),
+        Table(variables, counts=[[1698, 64], [103, 6]]),
+        Table(variables, counts=[[1, 0], [0, 0]]),
+    ):
+        assert possible_counts(TableRelease(table, RoundToNearest(5)), rounded) == alone
+
+
+def test_numbers_left_out_to_protect_others_have_no_noise(tmp_path):
+    path = tmp_path / "published.csv"
+    path.write_text("row/column,a,b,Sum\n1,x,x,10\n2,x,x,10\nSum,12,8,20\n")
+    table = Table.from_published(path)
+    exact = {label: RoundToNearest(1) for label in table.numbers}
+    release = TableRelease(table, exact | dict.fromkeys(table.cells))
+    found = possible_counts(release, path)
+    assert found.numbers == table.numbers
+    assert found.lower[:4] == (2, 0, 2, 0)
+    assert found.upper[:4] == (10, 8, 10, 8)
+    shown = TableRelease(table, exact)
+    with pytest.raises(ValidationError, match=r"found 'x', and .* shows every number"):
+        possible_counts(shown, path)
 
 
 def test_solvers_get_small_numbers_however_many_people_there_are(with_holes, capfd):
@@ -78,7 +154,9 @@ def test_solvers_get_small_numbers_however_many_people_there_are(with_holes, cap
         )
         release = TableRelease(Table({"a": range(6), "b": range(6)}, counts=counts), with_holes)
         published = [rng.choice(sorted(with_holes.law(int(true)))).item() for true in release.true]
-        found = possible_counts(release, published, people_known=bool(seed % 2))
+        found = possible_counts(
+            release, published, known_people=int(counts.sum()) if seed % 2 else None
+        )
         ends = zip(found.lower, release.true, found.upper, strict=True)
         assert all(high is not None and low <= true <= high for low, true, high in ends)
     assert capfd.readouterr().out == ""
@@ -104,11 +182,9 @@ def test_whole_numbers_may_be_written_as_floats():
 
 def test_unbounded_noise_excludes_nothing():
     table = Table({"x": ["a", "b"]}, people=7)
-    known = possible_counts(TableRelease(table, Gaussian(1)), [1.5, 2.5, 3.0])
+    known = possible_counts(TableRelease(table, Gaussian(1)), [1.5, 2.5, 3.0], known_people=7)
     assert (known.lower, known.upper) == ((0, 0, 7), (7, 7, 7))
-    open_ends = possible_counts(
-        TableRelease(table, Gaussian(1)), [1.5, 2.5, 3.0], people_known=False
-    )
+    open_ends = possible_counts(TableRelease(table, Gaussian(1)), [1.5, 2.5, 3.0])
     assert open_ends.upper == (None, None, None)
     assert open_ends.largest == (None, None, None)
     assert open_ends.to_frame()["upper"].isna().all()
@@ -136,15 +212,15 @@ def test_ctrl_c_and_the_clock_leave_bounds_that_hold(margins):
     table = Table({"x": ["a", "b", "c"], "y": [0, 1]}, people=12, margins=margins)
     release, published = TableRelease(table, RandomRounding(3)), [3, 0, 3, 3, 3, 0]
     published += [3, 6, 3, 9, 3, 12] if margins else []
-    whole = possible_counts(release, published)
+    whole = possible_counts(release, published, known_people=12)
 
     def press(done, total):
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(SolveInterrupted) as found:
-        possible_counts(release, published, progress=press)
-    late = possible_counts(release, published, time_limit=0.0)
+        possible_counts(release, published, known_people=12, progress=press)
+    late = possible_counts(release, published, known_people=12, time_limit=0.0)
     for part, done in (found.value.bound, 2), (late, 1):
         assert part.numbers == whole.numbers
         assert (part.lower[:done], part.upper[:done]) == (whole.lower[:done], whole.upper[:done])

@@ -15,7 +15,15 @@ from cvxleak.core import ValidationError
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Gaussian
 from cvxleak.queries import crosstab, histogram
-from cvxleak.tables import TOTAL, PerturbationTable, RandomRounding, Table, TableRelease
+from cvxleak.tables import (
+    TOTAL,
+    PerturbationTable,
+    RandomRounding,
+    Table,
+    TableRelease,
+    table_leakage,
+    table_privacy,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TWO = Table({"sex": ["f", "m"], "age": [1, 2, 3]}, counts=[[5, 2, 0], [4, 0, 1]])
@@ -87,6 +95,42 @@ def test_people_and_counts_give_the_same_table(tmp_path):
     assert Table.from_counts(path) == TWO
 
 
+@pytest.mark.parametrize("name", ["Total", "TOTAL", "Sum"])
+def test_margins_have_several_names(tmp_path, name):
+    path = tmp_path / "counts.csv"
+    path.write_text(f"sex/age,1,2,3,{name}\nf,5,2,0,7\nm,4,0,1,5\n{name},9,2,1,12\n")
+    assert Table.from_counts(path) == Table(dict(TWO.variables), counts=TWO.counts, columns=["age"])
+    layout = Table.from_published(path)
+    assert layout.numbers == TWO.numbers
+    assert TableRelease(layout, RandomRounding(1)).as_published(path) == TWO.true.tolist()
+
+
+def test_the_layout_of_what_was_published(tmp_path):
+    path = tmp_path / "published.csv"
+    path.write_text("age,sex,count\n1,f,3\n1,m,0\n2,f,6\n2,m,3\ntotal,f,6\ntotal,m,6\n")
+    layout = Table.from_published(path)
+    assert layout.margins == (("sex",),)
+    assert layout.counts is None
+    assert (
+        pickle.loads(pickle.dumps(layout))
+        == layout
+        == Table(dict(layout.variables), margins=[["sex"]])
+    )
+    assert layout != Table(dict(layout.variables), 18, margins=[["sex"]])
+    assert repr(layout) == "Table(age (2) and sex (2), 6 published numbers)"
+    for asked in (
+        lambda: layout.people,
+        lambda: layout.query,
+        lambda: table_privacy(TableRelease(layout, RandomRounding(3))),
+        lambda: table_leakage(TableRelease(layout, RandomRounding(3))),
+    ):
+        with pytest.raises(ValidationError, match="people: is missing"):
+            asked()
+    path.write_text("x/y,a,b,All\nc,3,3,6\nAll,3,3,6\n")
+    with pytest.raises(ValidationError, match="found 'All'; a margin is called 'total'"):
+        Table.from_published(path)
+
+
 def test_missing_values_are_refused_or_a_category():
     frame = pd.DataFrame({"x": ["a", None, "b"], "y": [1, 1, 2]})
     with pytest.raises(ValidationError, match="column 'x' has no value for person 1"):
@@ -141,7 +185,8 @@ def test_cells_without_a_line_are_named_unless_their_counts_are_certain(tmp_path
         ("sex;age;job\nf;1;1\nf;2;2\n", "there twice.* read as a cross table"),
         ("sex,Count\nf,3\nm,4\n", "a column called 'count'"),
         ("sex\tcount\nf\t3\n", "separated by commas or semicolons"),
-        ("x/y,a,b,Total\nc,1,2,3\nTotal,1,2,3\n", "found 'Total'; margins are called 'total'"),
+        ("x/y,a,b,Total\nc,1,2,4\nTotal,1,2,3\n", r"is 4; .* Table.from_published reads them"),
+        ("x/y,a,b\nc,1,2\ntotal,1,2\nSum,1,2\n", r"\('total', 'a'\) is there twice"),
         ("x/y,a,b,All\nc,1,2,3\nd,0,4,4\n", "found 'All'; margins are called 'total'"),
     ],
 )
@@ -159,7 +204,7 @@ def test_files_of_counts_that_do_not_fit(tmp_path, text, match):
         (lambda: Table({"x": []}, 3), r"variables\['x'\]: found \[\]"),
         (lambda: Table({"x": ["a", "total"]}, 3), "what margins are called"),
         (lambda: Table({"x": ["a", "a"]}, 3), "distinct"),
-        (lambda: Table({"x": ["a", "b"]}), "people: is missing"),
+        (lambda: Table({"x": ["a", "b"]}).people, "people: is missing"),
         (lambda: Table({"x": ["a", "b"]}, counts=[0, 0]), "counts: found nobody"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, -1]), "counts: found -1 at index"),
         (lambda: Table({"x": ["a", "b"]}, counts=[1, 2**60]), "number from 0 to 1099511627776"),

@@ -27,12 +27,13 @@ from cvxleak.cli.options import (
     number,
 )
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.wording import counted
+from cvxleak.core.wording import between, counted
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec.mechanisms import Noise
     from cvxleak.cli.spec_file import SpecFile
     from cvxleak.model import Mechanism
+    from cvxleak.report import Report
     from cvxleak.tables import TableRelease
 
 __all__ = ["about_mechanism", "about_table", "audit"]
@@ -108,16 +109,27 @@ TableNoise = Annotated[
     typer.Option(
         "--noise",
         metavar="KIND:X",
-        help="Noise on each number of the --microdata table: rounding:3, ptable:FILE, "
-        "gaussian:SIGMA, laplace:SCALE, discrete_gaussian:SIGMA or discrete_laplace:SCALE. Further "
-        "keys of [mechanism] follow, as in ptable:FILE,cycle=3,summed_keys=false.",
+        help="Noise on each number of the --microdata or --published table: round_to_nearest:5, "
+        "random_rounding:3, suppress_below:8, ptable:FILE, gaussian:SIGMA, laplace:SCALE, "
+        "discrete_gaussian:SIGMA or discrete_laplace:SCALE. Further keys of [mechanism] follow, as "
+        'in ptable:FILE,cycle=3,summed_keys=false; "A then B" is one noise after another.',
     ),
 ]
 Published = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="CSV file of the published numbers of a table: adds what they reveal.",
+        help="CSV file of the published numbers of a table: adds what they reveal. With --noise "
+        "alone: which true counts they still allow.",
+    ),
+]
+KnownPeople = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="True number of people in the --published table, if readers may know it from "
+        "elsewhere. Default: they know what was published, and nothing else.",
+        show_default=False,
     ),
 ]
 Column = Annotated[
@@ -167,6 +179,7 @@ def audit(
     missing: Missing = None,
     noise: TableNoise = None,
     published: Published = None,
+    known_people: KnownPeople = None,
     delta: Deltas = None,
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
@@ -183,24 +196,28 @@ def audit(
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_samples(samples, spec, drawn, tol, time_limit, **paths)
             return
-        needed = {"by": by, "noise": noise}
+        if known_people is not None and published is None and spec is None:
+            raise ValidationError("--known-people: needs --published, which is missing")
+        source = "microdata" if microdata is not None else "published"
+        alone = microdata is not None or (spec is None and published is not None)
+        needed = {"by": by, "noise": noise} if source == "microdata" else {"noise": noise}
+        of_people = {"by": by, "missing": missing} | ({} if alone else {"noise": noise})
         if microdata is None:
-            of_people = {**needed, "missing": missing}
             for option in (name for name, value in of_people.items() if value is not None):
                 raise ValidationError(f"--{option}: needs --microdata, which is missing")
-        else:
+        if alone:
             for option, value in (("SPEC", spec), ("--plot", plot)):
                 if value is not None:
-                    raise ValidationError(f"{option}: cannot be combined with --microdata")
+                    raise ValidationError(f"{option}: cannot be combined with --{source}")
             for option in (name for name, value in needed.items() if value is None):
-                raise ValidationError(f"--{option}: is required with --microdata")
+                raise ValidationError(f"--{option}: is required with --{source}")
             told = {"entropy_floors": entropy_floor or (), "unit": units.value}
-            _audit_microdata(
+            told |= {"published": published, "known_people": known_people}
+            _audit_table(
                 microdata,
                 by or "",
                 missing or Counted.refuse,
                 noise or "",
-                published,
                 told,
                 tol,
                 time_limit,
@@ -209,11 +226,13 @@ def audit(
             )
             return
     if spec is None:
-        raise typer.BadParameter("give a SPEC, --samples or --microdata")
+        raise typer.BadParameter("give a SPEC, --samples, --microdata or --published")
 
     def ask(spec_file: SpecFile) -> Asked:
         if spec_file.spec.table is not None:
-            return _about_table(spec_file, entropy_floor, units.value, published)
+            return _about_table(spec_file, entropy_floor, units.value, published, known_people)
+        if known_people is not None:
+            raise ValidationError("--known-people: needs a SPEC with [table], or --published")
         if published is not None:
             raise ValidationError("--published: needs a SPEC with [table], or --microdata")
         from cvxleak.cli.from_spec import (
@@ -263,7 +282,11 @@ def audit(
 
 
 def _about_table(
-    spec_file: SpecFile, given: list[float] | None, unit: str, published: Path | None
+    spec_file: SpecFile,
+    given: list[float] | None,
+    unit: str,
+    published: Path | None,
+    known_people: int | None,
 ) -> Asked:
     """Return what a spec with [table] asks for."""
     from cvxleak.cli.from_spec import build_published, build_release, independent_cells
@@ -283,15 +306,21 @@ def _about_table(
         check = functools.partial(check_floors, release.mechanism)
         key = "adversary.entropy_floors"
         floors, _ = spec_file.numbers("--entropy-floor", given, key, unit, check, most)
+    told = spec_file.spec.table.known_people if spec_file.spec.table is not None else None
     rest: dict[str, Any] = {"published": values}
-    rest["independent"] = independent_cells(spec_file, release)
+    rest["known_people"] = told if known_people is None else known_people
+    if release.table.stated_people is not None:
+        rest["independent"] = independent_cells(spec_file, release)
     if spec_file.spec.audit.epsilons:
         rest["epsilons"] = spec_file.spec.audit.epsilons
     return Asked(
         functools.partial(table_report, release, floors, **rest),
-        lambda _: [about_table(release, noise)],
+        lambda report: [about_table(release, noise), *_ranges(report)],
         tables=False,
         places={
+            "known_people": f"{spec_file.path}: table.known_people"
+            if known_people is None
+            else "--known-people",
             "published": f"{spec_file.path}: table.published"
             if published is None
             else "--published",
@@ -301,7 +330,9 @@ def _about_table(
 
 
 NOISES = {
-    "rounding": ("random_rounding", "base"),
+    "round_to_nearest": ("round_to_nearest", "base"),
+    "random_rounding": ("random_rounding", "base"),
+    "suppress_below": ("suppress_below", "threshold"),
     "ptable": ("ptable", "file"),
     "gaussian": ("gaussian", "sigma"),
     "laplace": ("laplace", "scale"),
@@ -313,13 +344,21 @@ NOISES = {
 
 def _mechanism(noise: str) -> dict[str, Any]:
     """Return --noise as [mechanism] says it."""
+    steps = re.split(r"\s+then\s+", noise.strip())
+    if len(steps) > 1:
+        return {"kind": "steps", "steps": [_mechanism(step) for step in steps]}
     kind, _, parameters = noise.partition(":")
     first, *more = re.split(r",(?=[a-z_]+=)", parameters)
+    if kind == "rounding":
+        raise ValidationError(
+            f"--noise: found {noise!r}; round_to_nearest:{first or 5} is conventional rounding, "
+            f"random_rounding:{first or 3} random rounding"
+        )
     if kind not in NOISES or not first:
         raise ValidationError(
             f"--noise: found {noise!r}; one of {', '.join(NOISES)} is needed, a colon, and its "
-            "parameter, as in rounding:3; geometric noise is discrete_laplace with the scale "
-            "1/epsilon; further keys of [mechanism] follow, as in ptable:FILE,cycle=3"
+            "parameter, as in round_to_nearest:5; geometric noise is discrete_laplace with the "
+            "scale 1/epsilon; further keys of [mechanism] follow, as in ptable:FILE,cycle=3"
         )
     named_kind, key = NOISES[kind]
     section = {"kind": named_kind, key: first if key == "file" else _read(first)}
@@ -337,12 +376,11 @@ def _read(text: str) -> Any:
     return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
 
 
-def _audit_microdata(
-    path: Path,
+def _audit_table(
+    people: Path | None,
     by: str,
     missing: Counted,
     noise: str,
-    published: Path | None,
     options: Mapping[str, Any],
     tol: float | None,
     time_limit: float,
@@ -351,7 +389,7 @@ def _audit_microdata(
     json_path: str | None,
     certificate: str | None,
 ) -> None:
-    """Report on the table of a file of people."""
+    """Report on the table of a file of people, or on a published one."""
     from cvxleak.cli.progress import Display
     from cvxleak.cli.reading import check_spec
     from cvxleak.cli.spec_file import read_file, sha256
@@ -359,6 +397,9 @@ def _audit_microdata(
     from cvxleak.tables import Table, TableRelease
 
     check_limits(tol, time_limit)
+    published: Path | None = options["published"]
+    path = people or published
+    assert path is not None
     written = Output("audit", path, json_path, certificate, html=html)
     files: dict[str, str] = {}
     if published is not None:
@@ -370,29 +411,35 @@ def _audit_microdata(
             check_page()
     mechanism = check_spec({"version": 1, "mechanism": _mechanism(noise)}, "--noise").mechanism
     assert mechanism is not None
-    places = {"published": "--published", "cycle": "--noise: cycle"}
+    places = {
+        "published": "--published",
+        "known_people": "--known-people",
+        "cycle": "--noise: cycle",
+    }
     with place("--noise"), named(places):
         law = mechanism.of_counts(Path)
     names = [name.strip() for name in by.split(",")]
-    if not all(names):
+    if people is not None and not all(names):
         raise ValidationError(
             f"--by: found {by!r}; names of columns are needed, separated by commas, as in sex,age"
         )
-    with named({"data": "--microdata", "rows": "--by"}):
-        table = Table.from_microdata(path, names, missing=missing.value)
+    with named({"data": f"--{'published' if people is None else 'microdata'}", "rows": "--by"}):
+        if people is None:
+            table = Table.from_published(path)
+        else:
+            table = Table.from_microdata(people, names, missing=missing.value)
         release = TableRelease(table, law)
     with Display(options["unit"]) as progress, named(places):
         report = table_report(
             release,
             **options,
-            published=published,
             tol=tol,
             time_limit=time_limit,
             progress=progress,
         )
     # Without the file's hash, which would confirm a guess of who is in it.
     identity = {"spec": path.name, "sha256": "", "files": files}
-    heading = [path.name, about_table(release, mechanism)]
+    heading = [path.name, about_table(release, mechanism), *_ranges(report)]
     if html is not None:
         write_page(html, report, heading, identity, certificate)
     written.publish(report, heading, identity, tables=False)
@@ -491,9 +538,40 @@ def about_table(release: TableRelease, noise: Noise) -> str:
         for name, found in table.variables
     ]
     about = " and ".join(filter(None, (", ".join(by[:-1]), by[-1])))
-    people = "1 person" if table.people == 1 else f"{table.people} people"
+    people = "people"
+    if table.stated_people is not None:
+        people = "1 person" if table.people == 1 else f"{table.people} people"
+    numbers = counted(len(release.noise), "published number")
+    return f"{people} by {about}; {numbers}; noise: {_about_noise(noise)}"
+
+
+def _about_noise(noise: Noise) -> str:
     told = {key: value for key, value in noise if key in noise.model_fields_set}
     kind = told.pop("kind").replace("_", " ")
+    if kind == "steps":
+        return ", then ".join(map(_about_noise, told["steps"]))
     how = ", ".join(f"{key} {value}" for key, value in told.items())
-    numbers = counted(len(release.noise), "published number")
-    return f"{people} by {about}; {numbers}; noise: {kind} ({how})"
+    return f"{kind} ({how})"
+
+
+def _ranges(report: Report) -> list[str]:
+    """Say for each published number which true values are possible, if some were published."""
+    cells = report.facts["cells"]
+    if "lower" not in cells[0]:
+        return []
+    known = report.facts["known_people"]
+    basis = "" if known is None else f" and the number of people, {known}"
+    lines = [f"True counts that are possible, given what was published{basis or ' alone'}:"]
+    labels = [" / ".join(cell["number"]) for cell in cells[:MOST_RANGES]]
+    width = max(map(len, labels))
+    for label, cell in zip(labels, cells, strict=False):
+        shown = "not shown" if cell["published"] is None else f"{cell['published']:g}"
+        ends = between(cell["lower"], cell["upper"])
+        lines.append(f"{label.ljust(width)}  published {shown}: {ends}")
+    if len(cells) > MOST_RANGES:
+        lines.append(f"and {len(cells) - MOST_RANGES} more; --json and --html have all")
+    return lines
+
+
+MOST_RANGES = 40
+"""Most numbers of a table that are printed."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from cvxleak import mechanisms, model, tables
 from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
@@ -217,6 +220,41 @@ class RandomRounding(Noise):
         return tables.RandomRounding(self.base, None if self.up is None else tuple(self.up))
 
 
+class OfCounts(Noise):
+    """What noise that is made for the counts of a table has in common."""
+
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        noise = self.of_counts(to.file)
+        assert isinstance(noise, CountNoise)
+        return noise.channel(to.largest)
+
+
+class RoundToNearest(OfCounts):
+    """A count rounded to the nearest multiple of `base`."""
+
+    kind: Literal["round_to_nearest"]
+    base: int
+    halves: Literal["up", "even"] = "up"
+
+    def of_counts(self, file: Callable[[str], Path]) -> CountNoise:
+        """Return the rounding."""
+        return tables.RoundToNearest(self.base, self.halves)
+
+
+class SuppressBelow(OfCounts):
+    """A count that is suppressed below `threshold`, or has a replacement there."""
+
+    kind: Literal["suppress_below"]
+    threshold: int
+    replacement: int | None = None
+    zeros: bool = True
+
+    def of_counts(self, file: Callable[[str], Path]) -> CountNoise:
+        """Return the suppression."""
+        return tables.SuppressBelow(self.threshold, self.replacement, self.zeros)
+
+
 class Ptable(Noise):
     """A statistical office's perturbation table in a CSV file."""
 
@@ -392,6 +430,21 @@ class DiscreteLaplace(Additive):
         return model.DiscreteLaplace(self.scale)
 
 
+CountStep = RoundToNearest | SuppressBelow | RandomRounding | Ptable
+
+
+class Steps(OfCounts):
+    """Noise of counts, one after the other."""
+
+    kind: Literal["steps"]
+    steps: list[Annotated[CountStep, Field(discriminator="kind")]] = Field(min_length=1)
+
+    def of_counts(self, file: Callable[[str], Path]) -> CountNoise:
+        """Return the noise."""
+        first, *more = (step.of_counts(file) for step in self.steps)
+        return functools.reduce(lambda noise, step: noise.then(step), more, first)
+
+
 Mechanism = (
     RandomizedResponse
     | BinarySymmetric
@@ -402,8 +455,11 @@ Mechanism = (
     | Exponential
     | RankExponential
     | TruncatedGeometric
+    | RoundToNearest
+    | SuppressBelow
     | RandomRounding
     | Ptable
+    | Steps
     | PmlExtremal
     | Identity
     | Constant

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cvxleak import tables
 from cvxleak.cli.spec.section import Label, Section
@@ -17,8 +17,6 @@ __all__ = ["CountTable"]
 
 class CountTable(Section):
     """[table]: counts and margins of people, read from them, from counts, or only described."""
-
-    either: ClassVar[tuple[str, ...]] = ("microdata", "counts", "people")
 
     microdata: str | None = None
     counts: str | None = None
@@ -31,10 +29,22 @@ class CountTable(Section):
     zeros: list[list[Label]] = Field(default=[])
     outside: bool = False
     published: str | None = None
+    known_people: int | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> CountTable:
+        sources = (self.microdata, self.counts, self.people, self.categories)
+        given = sum(source is not None for source in sources[:3])
+        if given > 1 or (not given and (self.published is None or self.categories is not None)):
+            raise ValueError(
+                "either microdata or counts or people is needed, and not both; or published alone"
+            )
+        return self
 
     def table(self, file: Callable[[str], Path]) -> tables.Table:
         """Return the table."""
-        shape = {"margins": self.margins, "zeros": [tuple(cell) for cell in self.zeros]}
+        zeros = [tuple(cell) for cell in self.zeros]
+        shape: dict[str, Any] = {"margins": self.margins, "zeros": zeros}
         if self.microdata is not None:
             if self.rows is None or self.outside:
                 raise ValidationError(
@@ -59,6 +69,14 @@ class CountTable(Section):
             )
         if self.missing != "refuse":
             raise ValidationError("missing: allowed with microdata or counts only")
+        if self.people is None:
+            if self.margins is not True:
+                raise ValidationError(
+                    "margins: not allowed with published alone; they are those of the file"
+                )
+            return tables.Table.from_published(
+                file(self.published or ""), zeros=zeros, outside=self.outside
+            )
         if self.categories is None:
             raise ValidationError("categories: is missing; people needs it")
         return tables.Table(
