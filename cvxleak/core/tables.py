@@ -146,8 +146,8 @@ def read_table(
     """Return (line number, stripped cells) of the non-blank lines of a CSV file, equally long.
 
     With `semicolons`, a file whose first line has one is separated by them. With `spaces`, a file
-    without commas is separated by spaces or tabs, as R writes and prints matrices, and a first line
-    of names that is one cell short, as R writes it, has an empty cell put before them.
+    without commas is separated by spaces or tabs, as R writes and prints matrices and tables, and a
+    first line of names that is one cell short, as R writes it, has an empty cell put before them.
     """
     text = read_text(path)
     if spaces and not re.search("[,;]", _UNNAMED.sub("", text)):
@@ -197,7 +197,13 @@ def _check_separator(
 def _with_corner(
     rows: list[tuple[int, list[str]]], text: str, path: str | os.PathLike[str]
 ) -> list[tuple[int, list[str]]]:
-    """Return lines whose first one has a cell above the row labels, which R leaves out."""
+    """Return lines whose first one has a cell above the row labels, which R leaves out.
+
+    Of a table of two variables R prints the second one on a line of its own; it becomes "sex/age".
+    """
+    if len(rows) > 2 and len(rows[0][1]) == 1 < len(rows[1][1]) == len(rows[2][1]):
+        (line, (across,)), (_, (down, *header)), *rows = rows
+        rows = [(line, [f"{down}/{across}", *header]), *rows]
     (line, header), *body = rows
     if not body or len(header) != len(body[0][1]) - 1:
         return rows

@@ -21,8 +21,8 @@ __all__ = ["microdata_columns", "read_counts", "read_layout", "read_published"]
 WITHOUT = "missing"
 """The category of people whose value is missing."""
 
-COUNT = "count"
-"""The column of counts of a long file."""
+COUNT, FREQ = "count", "freq"
+"""The column of counts of a long file, in small letters; R's as.data.frame of a table says Freq."""
 
 TOTALS = (TOTAL, "sum")
 """What files call margins, in lower case: R's addmargins says Sum."""
@@ -311,7 +311,12 @@ def _labeled(
     `people` follows a message where the lines may be people.
     """
     if isinstance(data, (str, os.PathLike)):
-        (_, header), *rows = read_table(data, semicolons=True)
+        (_, header), *rows = read_table(data, semicolons=True, spaces=True)
+        places = [i for i, cell in enumerate(header) if str(cell).lower() in (COUNT, FREQ)]
+        if len(places) == 1 and COUNT not in header:
+            header[places[0]] = COUNT
+        if COUNT in header and header[0] == "":  # R writes the numbers of its rows
+            header, rows = header[1:], [(line, cells[1:]) for line, cells in rows]
         body = [(f"line {line}", [label_from_text(cell) for cell in cells]) for line, cells in rows]
         corner, head = header[0], [label_from_text(cell) for cell in header]
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
@@ -351,7 +356,7 @@ def _labeled(
             raise ValidationError(
                 f"data: the columns are {preview(tuple(head))}; a column called {COUNT!r} and one "
                 "for each variable are needed, or a cross table of two variables (separated by "
-                f"commas or semicolons){people}"
+                f"commas, semicolons, tabs or spaces){people}"
             )
         for line, (left, *row) in body:
             for top, value in zip(head[1:], row, strict=True):

@@ -218,10 +218,12 @@ class Table(Value):
         ----------
         data : pandas.DataFrame, or path of a CSV file
             Either in long format, one row per cell, with a column for each variable and one called
-            "count"; or a cross table of two variables, with the categories of one in the header and
-            those of the other in the first column. The first cell of the header may name both, as
-            in ``sex/age``; otherwise they are called "row" and "column". Rows and columns called
-            "total" or "sum" (in small or capital letters) are margins and must add up.
+            "count" (or "Freq", as in R); or a cross table of two variables, with the categories of
+            one in the header and those of the other in the first column. The first cell of the
+            header may name both, as in ``sex/age``; otherwise they are called "row" and "column".
+            Rows and columns called "total" or "sum" (in small or capital letters) are margins and
+            must add up. Cells are separated by commas, by semicolons, or by tabs and spaces, as R
+            prints and writes tables.
         margins, zeros, people, outside
             As for `Table`.
         missing : str

@@ -105,6 +105,33 @@ def test_margins_have_several_names(tmp_path, name):
     assert TableRelease(layout, RandomRounding(1)).as_published(path) == TWO.true.tolist()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # print(addmargins(table(sex, age))), and without names of the variables
+        "     age\nsex    1  2  3 Sum\n  f    5  2  0   7\n  m    4  0  1   5\n  Sum  9  2  1 12\n",
+        "   \n       1  2  3 Sum\n  f    5  2  0   7\n  m    4  0  1   5\n  Sum  9  2  1  12\n",
+        # write.table and write.csv, with and without margins; of as.data.frame, and as printed
+        '"1" "2" "3" "Sum"\n"f" 5 2 0 7\n"m" 4 0 1 5\n"Sum" 9 2 1 12\n',
+        '"","1","2","3","Sum"\n"f",5,2,0,7\n"m",4,0,1,5\n"Sum",9,2,1,12\n',
+        '"1"\t"2"\t"3"\n"f"\t5\t2\t0\n"m"\t4\t0\t1\n',
+        '"","sex","age","Freq"\n"1","f","1",5\n"2","m","1",4\n"3","f","2",2\n"4","m","2",0\n'
+        '"5","f","3",0\n"6","m","3",1\n',
+        "  sex age Freq\n1   f   1    5\n2   m   1    4\n3   f   2    2\n4   m   2    0\n"
+        "5   f   3    0\n6   m   3    1\n",
+    ],
+)
+def test_tables_of_r_are_read(tmp_path, text):
+    path = tmp_path / "counts.txt"
+    path.write_text(text)
+    table = Table.from_counts(path)
+    assert table.counts.tolist() == TWO.counts.tolist()
+    assert dict(table.variables)[table.names[0]] == ("f", "m")
+    assert table.names == (("sex", "age") if "age" in text else ("row", "column"))
+    release = TableRelease(Table.from_published(path), RandomRounding(1))
+    assert release.as_published(path)[:6] == TWO.in_cells.tolist()
+
+
 def test_the_layout_of_what_was_published(tmp_path):
     path = tmp_path / "published.csv"
     path.write_text("age,sex,count\n1,f,3\n1,m,0\n2,f,6\n2,m,3\ntotal,f,6\ntotal,m,6\n")
@@ -183,8 +210,8 @@ def test_cells_without_a_line_are_named_unless_their_counts_are_certain(tmp_path
         ("sex,age\nf,young\nm,old\n", "Table.from_microdata .* counts a line for each person"),
         ("id,sex,age\n1,f,old\n", "found 'f'.* read as a cross table; Table.from_microdata"),
         ("sex;age;job\nf;1;1\nf;2;2\n", "there twice.* read as a cross table"),
-        ("sex,Count\nf,3\nm,4\n", "a column called 'count'"),
-        ("sex\tcount\nf\t3\n", "separated by commas or semicolons"),
+        ("sex,number\nf,3\nm,4\n", "a column called 'count'"),
+        ("sex|count\nf|3\n", "separated by commas, semicolons, tabs or spaces"),
         ("x/y,a,b,Total\nc,1,2,4\nTotal,1,2,3\n", r"is 4; .* Table.from_published reads them"),
         ("x/y,a,b\nc,1,2\ntotal,1,2\nSum,1,2\n", r"\('total', 'a'\) is there twice"),
         ("x/y,a,b,All\nc,1,2,3\nd,0,4,4\n", "found 'All'; margins are called 'total'"),
