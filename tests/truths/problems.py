@@ -157,6 +157,8 @@ def _named(path: str, data: dict[str, Any], limits: Any, unit: str | None) -> Fo
         chosen = _within(importlib.import_module("cvxleak.problem").Problem.solve, limits)
     at = data.pop("at", None)  # which point of a curve
     found = function(**data, **chosen)
+    if hasattr(found, "solve"):
+        found = found.solve(**_within(found.solve, limits))
     found = getattr(found, "bound", found) if at is None else found.bounds[at]
     if isinstance(found, float):
         return found, found, (), {}
@@ -191,6 +193,7 @@ STATEMENTS: dict[str, str | Callable[..., Found]] = {
     "privacy-claim": "audit.check_claim",
     "refinement-gap": "refinement.refinement_gap",
     "relaxation": _relaxation,
+    "release-lagrangian": "release.release_lagrangian",
     "total-disclosure": "audit.total_disclosure",
 }
 """Statements that are no problem of the registry: functions of cvxleak, or of the adapter."""
