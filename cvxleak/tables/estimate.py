@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -236,6 +237,11 @@ def estimate_counts(
         raise ValidationError(
             "known_people: needs noise that is a TableRelease, which says what the cells are; else "
             "a known sum is one of the published numbers, with the noise RoundToNearest(1)"
+        )
+    if isinstance(published, (str, os.PathLike)) and not isinstance(noise, TableRelease):
+        raise ValidationError(
+            f"published: found {short(published)}; a file is read with the noise "
+            "TableRelease(Table.from_published(path), RoundToNearest(5)), for example"
         )
     if isinstance(noise, TableRelease):
         published = dict(zip(noise.numbers, noise.as_published(published), strict=True))

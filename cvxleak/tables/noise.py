@@ -199,6 +199,11 @@ class CountNoise(ABC):
                     f"{name}: found {short(value)}; {self!r} suppresses counts up to {below}"
                 )
             return SUPPRESSED
+        if isinstance(value, str):
+            raise ValidationError(
+                f"{name}: found {short(value)}; a whole number without separators of thousands is "
+                "needed (1125, not 1,125)"
+            )
         whole = int(value) if isinstance(value, float) and value.is_integer() else value
         return whole_number(whole, name, -SIZE_LIMIT, SIZE_LIMIT)
 

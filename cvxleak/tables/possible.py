@@ -13,9 +13,9 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, lil_array, vstack
 
 from cvxleak.core.clock import Clock, check_progress
-from cvxleak.core.errors import InfeasibleError, SolveInterrupted
+from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
-from cvxleak.core.validation import Array, instance
+from cvxleak.core.validation import Array, short
 from cvxleak.core.value import Value
 from cvxleak.core.wording import between, counted
 from cvxleak.tables.arguments import MOST_PEOPLE, Cell, checked_known_people
@@ -199,7 +199,12 @@ def possible_counts(
     [(0, 1), (1, 2), (4, 5), (2, 4)]
     """
     check_progress(progress)
-    asked = instance(release, TableRelease, "release")
+    if not isinstance(release, TableRelease):
+        raise ValidationError(
+            f"release: expected a TableRelease, found {short(release)}; of a file of published "
+            "numbers it is TableRelease(Table.from_published(path), RoundToNearest(5)), for example"
+        )
+    asked = release
     values, people = asked.as_published(published), checked_known_people(known_people)
     program = _Program(asked, values, people)
     sums, clock = asked.table.sums, Clock(time_limit)

@@ -235,6 +235,12 @@ def read_layout(
     >>> read_layout(pd.DataFrame({"sex": ["f", "m", "Total"], "count": [3, 3, 9]}))
     ({'sex': ('f', 'm')}, [()], ())
     """
+    if isinstance(data, (list, tuple)) or (hasattr(data, "ndim") and not hasattr(data, "columns")):
+        raise ValidationError(
+            "data: expected a DataFrame or the path of a CSV file, which name categories, found "
+            f"{short(data)}; Table({{'sex': ['f', 'm'], 'age': ['young', 'old']}}) names those of "
+            "an array, whose numbers are published in the order of Table.numbers"
+        )
     names, across, found = _labeled(data, "")
     known = _categories(names, found)
     for part in (part for categories in known for part in categories):

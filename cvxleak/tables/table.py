@@ -396,7 +396,7 @@ class Table(Value):
             The table has no counts.
         """
         if self.counts is None:
-            raise ValidationError("table: it has no counts; Table(..., counts=) states them")
+            raise ValidationError("table: it has no true counts; Table(..., counts=) states them")
         return self.counts[tuple(np.array(self._places).T)]
 
     @property

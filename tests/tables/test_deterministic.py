@@ -172,7 +172,26 @@ def test_numbers_that_are_not_shown_are_read_and_refused(tmp_path):
     with pytest.raises(ValidationError, match=r"shows every number; .* SuppressBelow\(threshold\)"):
         rounded.as_published(path)
     with pytest.raises(ValidationError, match="expected an integer"):
+        release.as_published([6, 0, 10, 1.5, 6, 14, 16, "x", 20])
+    with pytest.raises(ValidationError, match="found '1O'; a whole number"):
         release.as_published([6, 0, 10, "1O", 6, 14, 16, "x", 20])
+
+
+def test_a_first_try_is_told_what_to_do_next(tmp_path):
+    path = tmp_path / "rounded.csv"
+    path.write_text(',young,old,Total\nN,120,455,575\nS,5,10,20\nTotal,"1,125",465,595\n')
+    release = TableRelease(Table.from_published(path), RoundToNearest(5))
+    remedy = r"TableRelease\(Table.from_published\(path\), RoundToNearest\(5\)\)"
+    for call, message in (
+        (lambda: possible_counts(path, RoundToNearest(5)), remedy),  # pyright: ignore
+        (lambda: estimate_counts(path, RoundToNearest(5)), remedy),
+        (lambda: possible_counts(release, path), r"found '1,125'; .*1125, not 1,125"),
+        (lambda: Table.from_published(np.ones((2, 2))), "in the order of Table.numbers"),
+        (lambda: Table.from_published([[1, 2]]), "in the order of Table.numbers"),
+        (lambda: realized_leakage(release, [5] * 9), "it has no true counts"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            call()
 
 
 def test_intervals_with_certainty_are_those_of_the_counts():
