@@ -138,19 +138,14 @@ def climb(problem, data, seed=0):
 def seek(problem, data, starts=12, seed=0):
     """Sequential quadratic programs from many starts: any gain and knowledge, few contexts."""
     rng, floor, size = np.random.default_rng(seed), data["entropy_floor"], len(problem.value)
-    rules = [{"type": "eq", "fun": lambda w: w.sum() - 1}]
-    if floor > 0:
-        rules.append({"type": "ineq", "fun": lambda w: problem.entropy(np.maximum(w, 0)) - floor})
+    inside = [lambda w: problem.entropy(np.maximum(w, 0)) - floor] if floor > 0 else []
     for table, low, high in problem.bounds:
-        rules += (
-            [{"type": "ineq", "fun": lambda w, t=table, u=high: u - t @ w}] if high < 1e9 else []
-        )
-        rules += (
-            [{"type": "ineq", "fun": lambda w, t=table, u=low: t @ w - u}] if low > -1e9 else []
-        )
+        inside += [lambda w, t=table, u=high: u - t @ w, lambda w, t=table, u=low: t @ w - u]
     for law, radius in problem.balls:
-        near = lambda w, p=law, r=radius: r - float((xlogy(w, w) - w * np.log(p)).sum())  # noqa: E731
-        rules.append({"type": "ineq", "fun": lambda w, near=near: near(np.maximum(w, 0))})
+        own = np.log(law)
+        inside.append(lambda w, p=own, r=radius: r - float((xlogy(w, w) - w * p).sum()))
+    rules = [{"type": "eq", "fun": lambda w: w.sum() - 1}]
+    rules += [{"type": "ineq", "fun": rule} for rule in inside]
     found = -math.inf
     for start in range(starts):
         w = rng.dirichlet(np.full(size, (0.3, 1.0)[start % 2]))
@@ -163,8 +158,7 @@ def seek(problem, data, starts=12, seed=0):
             options={"maxiter": 300, "ftol": 1e-13},
         )
         w = np.maximum(made.x, 0) / np.maximum(made.x, 0).sum()
-        off = [abs(r["fun"](w)) if r["type"] == "eq" else -r["fun"](w) for r in rules]
-        if np.isfinite(made.fun) and max(off) < 1e-8:
+        if np.isfinite(made.fun) and all(rule(w) > -1e-8 for rule in inside):
             found = max(found, value_of(problem, w, data))
     return found - 1e-6, math.inf
 
@@ -172,12 +166,12 @@ def seek(problem, data, starts=12, seed=0):
 # Both ends.
 
 
-def concave_maximum(rows, logs, floor, gain=lambda q: xlogy(q, q).sum(-1)):
+def concave_maximum(rows, logs, floor):
     """Bound max I over laws p of the inputs with H(p) + <p,logs> >= floor, a concave program.
 
     Blahut-Arimoto for I + lam (H + <p,logs>); for any p the largest slope bounds the maximum.
     """
-    own = gain(rows)
+    own = xlogy(rows, rows).sum(axis=1)
 
     def best(lam):
         p = np.full(len(rows), 1 / len(rows))
@@ -205,20 +199,21 @@ def concave_maximum(rows, logs, floor, gain=lambda q: xlogy(q, q).sum(-1)):
 def choices(problem, data):
     """Without a floor, or up to the plateau's end: one context for each value, all ways to choose.
 
-    `one`: where each value has one group of contexts this holds at every floor.
+    Where each value has one group of contexts only, it holds at every floor.
     """
     options = [np.flatnonzero(problem.value == a) for a in range(problem.k)]
     ends, floor = [], data["entropy_floor"]
     single = all(len(one) == 1 for one in options)
     for chosen in itertools.product(*options):
         rows, logs = problem.rows[list(chosen)], problem.logs[list(chosen)]
-        low, _ = concave_maximum(rows, logs, floor) if _reaches(logs, floor) else (0.0, 0.0)
-        ends.append((low, concave_maximum(rows, logs, floor if single else 0.0)[1]))
+        room, even = logsumexp(logs) - floor, np.exp(logs - logsumexp(logs))
+        if abs(room) < 1e-12:  # the even law alone
+            only = xlogy(rows, rows).sum(-1) @ even - xlogy(even @ rows, even @ rows).sum()
+            low, high = around(only)
+        else:
+            low, high = concave_maximum(rows, logs, floor) if room > 0 else (0.0, math.inf)
+        ends.append((low, high if single else concave_maximum(rows, logs, 0.0)[1]))
     return max(low for low, _ in ends), max(high for _, high in ends)
-
-
-def _reaches(logs, floor):
-    return logsumexp(logs) > floor + 1e-12
 
 
 def renyi(problem, data):
@@ -407,7 +402,7 @@ def disclosure(problem, _):
         held = problem.of_value.T @ (fits * np.exp(problem.logs))
         if held.min() > 0:
             found = max(found, math.log(problem.k) + float(np.log(held).mean()))
-    return around(found)
+    return around(found) if found > -math.inf else (math.inf, math.inf)
 
 
 def claim(data):

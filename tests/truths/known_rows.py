@@ -217,7 +217,7 @@ class Lumped:
             )
             keys = sorted(set(values)) if records is None else sorted(set(joint))
             place = [keys.index(x) for x in (values if records is None else joint)]
-            table = np.array(one["feature"], float)[place]
+            table = np.array(one["feature"], float).ravel()[place]
             low, high = one.get("at_least", -1e10), one.get("at_most", 1e10)
             self.bounds.append((table, one.get("equals", low), one.get("equals", high)))
 
