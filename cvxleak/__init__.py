@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
         record_leakage,
     )
     from cvxleak.capacities import capacity
+    from cvxleak.constraints import channel
     from cvxleak.core import CvxleakError, InfeasibleError
     from cvxleak.design import (
         calibrate,
@@ -112,6 +113,7 @@ __all__ = [
     "balance",
     "calibrate",
     "capacity",
+    "channel",
     "check_claim",
     "design_curve",
     "design_for_prior",
@@ -174,6 +176,7 @@ _PACKAGES = (
     "problem",
     "capacities",
     "audit",
+    "constraints",
     "local_dp",
     "envelope",
     "release",

@@ -114,6 +114,7 @@ FITTING: dict[str, Any] = {
     "group_sizes": [1],
     "joint": np.ones((4, 4)) / 16,
     "k": 3,
+    "m": 2,
     "law": HALVES,
     "leakage": 0.3,
     "lumped": LUMPED,

@@ -1,10 +1,11 @@
 """Sets of channels and of priors, as lists of CVXPY constraints for your own `cp.Problem`.
 
-Add the lists: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budgets are numbers or
+`channel` makes the variable. Add the lists: with ``Q, rows = channel(2, 2)``, the rules are
+``rows + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budgets are numbers or
 `cp.Parameter` objects. All constraints are DPP: if you change a Parameter's value and solve again,
-CVXPY does not compile the problem again. Each builder adds only its own constraint: use
-`row_stochastic` to require that a matrix is a channel, and `prior_polytope` to require that a
-vector is a distribution.
+CVXPY does not compile the problem again. Each builder adds only its own constraint: use the rows
+of `channel`, or `row_stochastic`, to require that a matrix is a channel, and `prior_polytope` to
+require that a vector is a distribution.
 
 If a budget of information or divergence is the number 0, the constraint is that the rows are equal.
 If it is a Parameter of value 0, the cones have no interior, and solvers report an inaccurate
@@ -12,6 +13,7 @@ solution.
 """
 
 from cvxleak.constraints.channels import (
+    channel,
     in_channel_set,
     joint_law,
     monotone_noise,
@@ -38,6 +40,7 @@ from cvxleak.constraints.privacy import local_dp, record_dp
 
 __all__ = [
     "capacity_budget",
+    "channel",
     "conditional_maximal_leakage",
     "conditional_record_mi_budget",
     "distortion_budget",

@@ -23,6 +23,7 @@ from cvxleak.model import ChannelSet, Distortion
 from cvxleak.model.labels import channel_labels, distortion_matrix
 
 __all__ = [
+    "channel",
     "in_channel_set",
     "joint_law",
     "monotone_noise",
@@ -33,8 +34,56 @@ __all__ = [
 ]
 
 
+def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
+    """Return a variable for the rows q(y|x) of a channel, and the constraint that they sum to one.
+
+    ``Q, rows = channel(k, m)``: Q >= 0 is an attribute of the variable, so that CVXPY knows the
+    sign of Q and of what is computed from it, and a solution has no entries of -1e-9, at which an
+    entropy is minus infinity. The sums of the rows cannot be an attribute; they are the constraint
+    in ``rows``, for the problem's list.
+
+    Parameters
+    ----------
+    k : int
+        The number of inputs.
+    m : int
+        The number of outputs.
+
+    Returns
+    -------
+    variable : cp.Variable, shape (k, m)
+        The rows q(y|x).
+    rows : list of cp.Constraint
+        sum_y q(y|x) = 1 for every x.
+
+    Raises
+    ------
+    ValidationError
+        Numbers that are not positive.
+
+    See Also
+    --------
+    row_stochastic : For a variable of your own, or an expression.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import cvxleak as cl
+    >>> Q, rows = cl.channel(2, 2)
+    >>> private = cl.constraints.local_dp(Q, 1.0)
+    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q) / 2), rows + private)
+    >>> round(float(problem.solve()), 6)  # e / (1 + e)
+    0.731059
+    """
+    q = cp.Variable((whole_number(k, "k", 1), whole_number(m, "m", 1)), nonneg=True)
+    return q, row_stochastic(q)
+
+
 def row_stochastic(channel: Rows) -> list[cp.Constraint]:
     """Return q(y|x) >= 0 and sum_y q(y|x) = 1 for every x.
+
+    Where CVXPY knows that q(y|x) >= 0, as for the variables of `channel`, only the sums are
+    returned.
 
     Parameters
     ----------
@@ -57,7 +106,8 @@ def row_stochastic(channel: Rows) -> list[cp.Constraint]:
     1.0
     """
     q = rows_expression(channel)
-    return [q >= 0, q.sum(axis=1) == 1]
+    sums = q.sum(axis=1) == 1
+    return [sums] if q.is_nonneg() else [q >= 0, sums]
 
 
 def in_channel_set(channel: Rows, channel_set: ChannelSet) -> list[cp.Constraint]:

@@ -452,15 +452,13 @@ def _equal(rows: cp.Expression) -> list[cp.Constraint]:
 
 
 def _information(joint: Joint, budget: Budget) -> list[cp.Constraint]:
-    _check_fixed(joint.entropy is not None)
+    _check_fixed(is_fixed(joint.law))
     most = ceiling(budget, "budget")
     output = cp.Variable((joint.known, joint.cells.shape[1]))
+    split = joint.with_output(output)
     if is_number(most, 0.0):
-        places = np.arange(joint.cells.shape[0]) % joint.known
-        law = cp.outer(joint.law, np.ones(joint.cells.shape[1]))
-        return [joint.cells == cp.multiply(law, output[places])]
-    information = joint.entropy + joint.negative_equivocation(output)
-    return [output == joint.output, information <= most]
+        return [split.cells == split.apart]
+    return [output == joint.output, split.information() <= most]
 
 
 def _check_fixed(fixed: bool) -> None:

@@ -4,13 +4,18 @@ Most take the arguments of the function of the same name in `cvxleak.measures`. 
 takes a mechanism (`record_information`, `mechanism_distortion` and others), the expression takes a
 query and a channel, because the channel may be a variable. Three kinds differ:
 
-- those whose name begins with `exp_` are exponentials of a measure that is only quasiconvex;
+- those whose name begins with `exp_` are exponentials of a measure that is only quasiconvex (and
+  `exp_local_dp_epsilon` is quasiconvex itself, for ``solve(qcp=True)``);
 - `conditional_entropy` is an entropy minus an information;
 - `joint_information` is `mutual_information` with the joint distribution as the variable.
 
 The prior and the channel may each be data, a `cp.Parameter`, a `cp.Variable` or an affine
 expression; each function states which combinations it allows. The result is a plain `cp.Expression`
 of CVXPY's own atoms, for any objective or constraint.
+
+Convex expressions of what is never negative have a sign that CVXPY knows, so that their squares and
+other increasing functions are convex. Concave ones have none: no atom of CVXPY expresses it. The
+sign of an affine one (a distortion) follows from those of the channel, the prior and the distances.
 
 A solver's point violates the constraints of the simplex by about 1e-8, and the entropy of a vector
 with a negative entry is minus infinity. So report values of `cvxleak.measures` at a repaired
@@ -39,7 +44,11 @@ from cvxleak.expressions.information import (
     record_information,
 )
 from cvxleak.expressions.leakage import exp_conditional_maximal_leakage, exp_maximal_leakage
-from cvxleak.expressions.privacy import privacy_profile, record_privacy_profile
+from cvxleak.expressions.privacy import (
+    exp_local_dp_epsilon,
+    privacy_profile,
+    record_privacy_profile,
+)
 from cvxleak.expressions.vulnerability import (
     bayes_vulnerability,
     gain_leakage,
@@ -58,6 +67,7 @@ __all__ = [
     "entropy",
     "exp_arimoto_information",
     "exp_conditional_maximal_leakage",
+    "exp_local_dp_epsilon",
     "exp_maximal_leakage",
     "exp_renyi_divergence",
     "exp_sibson_information",

@@ -16,6 +16,7 @@ from cvxleak.expressions.arguments import (
     dataset_law,
     matched,
     matched_query,
+    nonnegative,
     rows_expression,
 )
 from cvxleak.model import Distortion, Prior, Query
@@ -100,7 +101,7 @@ def worst_case_distortion(
     >>> float(worst_case_distortion(sources, rounding, Distortion.hamming([0, 1])).value)
     0.5
     """
-    return cp.max(distortions(priors, channel, distortion))
+    return nonnegative(cp.max(distortions(priors, channel, distortion)))
 
 
 def mechanism_distortion(

@@ -17,6 +17,7 @@ from cvxleak.expressions.arguments import (
     is_fixed,
     is_known,
     law_expression,
+    nonnegative,
     raised,
     rational_order,
     support,
@@ -83,14 +84,17 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
     if name == "total-variation":
         return cp.abs(p - r).sum() / 2
     if name == "squared-hellinger":
-        return 1 - _powers(p, r, Fraction(1, 2))
+        return nonnegative(1 - _powers(p, r, Fraction(1, 2)))
     if is_fixed(r):
-        # (P - R)^2 / R = P^2 / R - 2 P + R; a Parameter in a denominator would not be DPP.
+        # (P - R)^2 / R = (P / sqrt(R) - sqrt(R))^2; a Parameter in a denominator would not be DPP.
         scale = derived(r, partial(_power, exponent=-0.5), r.shape, nonneg=True)
-        return cp.sum_squares(cp.multiply(scale, p)) - 2 * p.sum() + r.sum()
+        root = derived(r, partial(raised, exponent=0.5), r.shape, nonneg=True)
+        return cp.sum_squares(cp.multiply(scale, p) - root)
     seen = support(p)
     cells = cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in seen]).sum()
-    return cells + r.sum() - r[seen].sum()  # where P is 0 a cell is R, also where that is 0
+    rest = np.setdiff1d(np.arange(r.shape[0]), seen)
+    # Where P is 0 a cell is R, also where that is 0.
+    return nonnegative(cells + r[rest].sum()) if rest.size else cells
 
 
 def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expression:
@@ -141,7 +145,7 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
 
 def _relative_entropy(p: cp.Expression, r: cp.Expression) -> cp.Expression:
     if not is_known(r):
-        return cp.rel_entr(p, r).sum()
+        return cp.kl_div(p, r).sum()
     # Solvers fail on cones that hold a tiny R(y); its logarithm is a number like any other.
     seen = support(r)
     rest = np.setdiff1d(np.arange(r.shape[0]), seen)

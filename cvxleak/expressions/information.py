@@ -26,7 +26,6 @@ from cvxleak.expressions.arguments import (
     support,
 )
 from cvxleak.expressions.joint import (
-    Joint,
     conditional_joint,
     input_joint,
     record_joint,
@@ -148,7 +147,7 @@ def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
     0.477386
     """
     joint = input_joint(prior, channel)
-    return -joint.negative_equivocation(joint.output)
+    return -joint.negative_equivocation()
 
 
 def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
@@ -196,7 +195,7 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
     if is_fixed(q):
         noise = derived(q, _row_entropies, (q.shape[0],))
         return cp.entr(p @ q).sum() - p @ noise
-    return _information(input_joint(prior, channel))
+    return input_joint(prior, channel).information()
 
 
 def joint_information(prior: Law, joint: Law) -> cp.Expression:
@@ -227,7 +226,7 @@ def joint_information(prior: Law, joint: Law) -> cp.Expression:
     >>> round(float(joint_information([0.5, 0.5], [[0.45, 0.05], [0.05, 0.45]]).value), 6)
     0.368064
     """
-    return _information(stated_joint(prior, joint))
+    return stated_joint(prior, joint).information()
 
 
 def record_information(
@@ -271,7 +270,7 @@ def record_information(
     >>> round(float(record_information([0.5, 0.0, 0.5, 0.0], parity, flip, 0).value), 6)
     0.368064
     """
-    return _information(record_joint(prior, query, channel, records))
+    return record_joint(prior, query, channel, records).information()
 
 
 def conditional_record_information(
@@ -315,7 +314,7 @@ def conditional_record_information(
     >>> round(float(told.value), 6)
     0.368064
     """
-    return _information(conditional_joint(prior, query, channel, records, given))
+    return conditional_joint(prior, query, channel, records, given).information()
 
 
 def group_information(prior: Law, query: Query, channel: Rows, size: int) -> cp.Expression:
@@ -453,10 +452,6 @@ def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expres
     cells = cp.multiply(cp.outer(roots, np.ones(q.shape[1])), q[seen])
     power: Any = float(order)  # CVXPY takes any number, and annotates whole ones
     return cp.hstack([cp.pnorm(cells[:, y], power) for y in range(q.shape[1])]).sum()
-
-
-def _information(joint: Joint) -> cp.Expression:
-    return joint.entropy + joint.negative_equivocation(joint.output)
 
 
 def _tilted(law: Array, exponent: float) -> Array:

@@ -15,6 +15,7 @@ from cvxleak.expressions.arguments import (
     Rows,
     is_known,
     matched,
+    nonnegative,
     rows_expression,
     support,
     value,
@@ -59,7 +60,7 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
     seen = support(p)
     # Without an index where all inputs count: CVXPY takes a sixth more time with one.
     rows = q if len(seen) == q.shape[0] else q[seen]
-    return rows.max(axis=0).sum()
+    return nonnegative(rows.max(axis=0).sum())
 
 
 def exp_conditional_maximal_leakage(
@@ -121,4 +122,4 @@ def exp_conditional_maximal_leakage(
             )
         if possible[:, y].any():
             totals.append(then[np.flatnonzero(possible[:, y])].max(axis=0).sum())
-    return cp.max(cp.hstack(totals))
+    return nonnegative(cp.max(cp.hstack(totals)))

@@ -3,13 +3,70 @@
 from __future__ import annotations
 
 import cvxpy as cp
+import numpy as np
 
-from cvxleak.expressions.arguments import Rows
+from cvxleak.core.errors import ValidationError
+from cvxleak.expressions.arguments import Rows, is_known, rows_expression, value
 from cvxleak.expressions.budgets import Budget, exponential
 from cvxleak.expressions.pairs import neighbors_of, row_pairs
+from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Query, RecordSpace
 
-__all__ = ["privacy_profile", "record_privacy_profile"]
+__all__ = ["exp_local_dp_epsilon", "privacy_profile", "record_privacy_profile"]
+
+
+def exp_local_dp_epsilon(channel: Rows) -> cp.Expression:
+    """Return e^epsilon = max over x, x', y of q(y|x) / q(y|x'): quasiconvex in the channel.
+
+    The least epsilon of local differential privacy is its logarithm, ``cp.log(...)``, which is
+    quasiconvex, too. A problem with either is solved by bisection, ``problem.solve(qcp=True)``.
+    Choose the ratio and not its logarithm: at each level it is then a linear program, which HiGHS
+    decides exactly.
+
+    Parameters
+    ----------
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x), with a sign that CVXPY knows: a variable of `cvxleak.channel`, or one with
+        ``nonneg=True``. The quotients have no curvature otherwise.
+
+    Raises
+    ------
+    ValidationError
+        Not a matrix, or a sign that CVXPY does not know.
+
+    See Also
+    --------
+    cvxleak.constraints.local_dp : Bounds it, in convex problems.
+    cvxleak.local_dp.min_local_dp : The least epsilon for a distortion, with a certificate.
+
+    Notes
+    -----
+    ENVELOPE Definition 1. Its logarithm is the twin of `cvxleak.measures.local_dp_epsilon`. DQCP,
+    and not DPP. At a solver's point an output that is not used makes the value meaningless or NaN:
+    take the measure of ``Channel.from_solver(Q.value)``.
+
+    Examples
+    --------
+    The least epsilon if each of three values must be released correctly with probability 0.5:
+
+    >>> import cvxpy as cp
+    >>> import cvxleak as cl
+    >>> Q, rows = cl.channel(3, 3)
+    >>> ratio = cl.expressions.exp_local_dp_epsilon(Q)
+    >>> problem = cp.Problem(cp.Minimize(ratio), [*rows, cp.diag(Q) >= 0.5])
+    >>> round(float(problem.solve(qcp=True, solver="HIGHS")), 4)  # (0.5) / (0.25)
+    2.0
+    """
+    q = rows_expression(channel)
+    if is_known(q):
+        return cp.Constant(np.exp(local_dp_epsilon(value(q))))
+    if not q.is_nonneg():
+        raise ValidationError(
+            "channel: found an expression of which CVXPY does not know that it is not negative, so "
+            "that quotients of its entries have no curvature; make the variable with "
+            "cvxleak.channel(k, m), or with nonneg=True"
+        )
+    return cp.max(np.ones((q.shape[0], 1)) @ cp.max(q, axis=0, keepdims=True) / q)
 
 
 def privacy_profile(channel: Rows, epsilon: Budget) -> cp.Expression:

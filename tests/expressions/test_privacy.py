@@ -2,9 +2,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import cvxleak as cl
 from cvxleak import expressions, measures
 from cvxleak.core.errors import ValidationError
-from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, Channel, Mechanism, RecordSpace
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 3.0])
@@ -67,3 +68,45 @@ def test_least_failure_of_a_truthful_channel(solver):
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValidationError, match=message):
         call()
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("a", [0.5, 0.6])
+def test_bisection_on_the_ratio(k, a):
+    """A truth probability of a needs the ratio a (k - 1) / (1 - a): k-ary randomized response."""
+    Q, rows = cl.channel(k, k)
+    ratio = expressions.exp_local_dp_epsilon(Q)
+    problem = cp.Problem(cp.Minimize(ratio), [*rows, cp.diag(Q) >= a])
+    assert problem.is_dqcp()
+    assert not problem.is_dcp()
+    problem.solve(qcp=True, solver="HIGHS")
+    assert problem.status == "optimal"
+    truth = a * (k - 1) / (1 - a)
+    assert problem.value == pytest.approx(truth, abs=1e-4)
+    found = measures.local_dp_epsilon(Channel.from_solver(Q.value))
+    assert found == pytest.approx(np.log(truth), abs=1e-4)
+
+
+def test_the_ratio_is_the_exponential_of_the_measure(hold):
+    q = np.random.default_rng(0).dirichlet(np.ones(4), size=3)
+    Q, _ = cl.channel(3, 4)
+    Q.value = q
+    truth = np.exp(measures.local_dp_epsilon(q))
+    for given in (q, hold(q, "constant"), Q, Q[[1, 0, 2]]):
+        assert expressions.exp_local_dp_epsilon(given).value == pytest.approx(truth)
+    assert expressions.exp_local_dp_epsilon(np.eye(2)).value == np.inf
+
+
+def test_curvature_of_the_ratio():
+    Q, _ = cl.channel(3, 4)
+    ratio = expressions.exp_local_dp_epsilon(Q)
+    for quasiconvex in (ratio, cp.log(ratio)):
+        assert quasiconvex.is_quasiconvex()
+        assert not quasiconvex.is_convex()
+        assert not quasiconvex.is_quasiconcave()
+        assert quasiconvex.is_dqcp()
+
+
+def test_the_ratio_needs_a_sign():
+    with pytest.raises(ValidationError, match=r"channel: found an expression .*cvxleak\.channel"):
+        expressions.exp_local_dp_epsilon(cp.Variable((2, 2)))
