@@ -34,6 +34,10 @@ __all__ = [
 ]
 
 
+LARGEST = 10**6
+"""Most rows or columns of a channel variable."""
+
+
 def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
     """Return a variable for the rows q(y|x) of a channel, and the constraint that they sum to one.
 
@@ -59,7 +63,7 @@ def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
     Raises
     ------
     ValidationError
-        Numbers that are not positive.
+        Numbers that are not from 1 to 1,000,000.
 
     See Also
     --------
@@ -75,7 +79,9 @@ def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
     >>> round(float(problem.solve()), 6)  # e / (1 + e)
     0.731059
     """
-    q = cp.Variable((whole_number(k, "k", 1), whole_number(m, "m", 1)), nonneg=True)
+    q = cp.Variable(
+        (whole_number(k, "k", 1, LARGEST), whole_number(m, "m", 1, LARGEST)), nonneg=True
+    )
     return q, row_stochastic(q)
 
 

@@ -455,10 +455,14 @@ def _information(joint: Joint, budget: Budget) -> list[cp.Constraint]:
     _check_fixed(is_fixed(joint.law))
     most = ceiling(budget, "budget")
     output = cp.Variable((joint.known, joint.cells.shape[1]))
-    split = joint.with_output(output)
     if is_number(most, 0.0):
-        return [split.cells == split.apart]
-    return [output == joint.output, split.information() <= most]
+        places = np.arange(joint.cells.shape[0]) % joint.known
+        law = cp.outer(joint.law, np.ones(joint.cells.shape[1]))
+        return [joint.cells == cp.multiply(law, output[places])]
+    # Not `joint.information()`: being least at the right output, it would give that no price, and
+    # half-spaces of a design need one.
+    information = joint.entropy + joint.negative_equivocation(output)
+    return [output == joint.output, information <= most]
 
 
 def _check_fixed(fixed: bool) -> None:

@@ -147,7 +147,7 @@ def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
     0.477386
     """
     joint = input_joint(prior, channel)
-    return -joint.negative_equivocation()
+    return -joint.negative_equivocation(joint.output)
 
 
 def mutual_information(prior: Law, channel: Rows) -> cp.Expression:

@@ -10,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
+from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, plain_array
@@ -60,12 +61,10 @@ class Joint(NamedTuple):
         collect = csr_array((np.ones(rows), (np.arange(rows) % self.known, np.arange(rows))))
         return collect @ self.cells
 
-    def with_output(self, output: cp.Expression) -> Joint:
-        """Return the joint distribution with p(y) in `apart` taken from `output`."""
-        places = np.arange(self.cells.shape[0]) % self.known
-        within = derived(self.law, partial(_within, known=self.known), self.law.shape)
-        across = cp.outer(within, np.ones(self.cells.shape[1]))
-        return self._replace(apart=cp.multiply(across, output[places]))
+    @property
+    def entropy(self) -> cp.Expression:
+        """H(A), or H(A|G), for a fixed distribution of A."""
+        return derived(self.law, partial(_entropy, known=self.known))
 
     def information(self) -> cp.Expression:
         """Return I(A;Y), or I(A;Y|G), for a fixed distribution of A."""
@@ -79,10 +78,10 @@ class Joint(NamedTuple):
         scale = diags_array(1 / size)
         return size @ cp.kl_div(scale @ cells, scale @ apart).sum(axis=1)
 
-    def negative_equivocation(self) -> cp.Expression:
-        """Return -H(A|Y) = sum s(a,y) log( s(a,y) / p(y) )."""
+    def negative_equivocation(self, output: cp.Expression) -> cp.Expression:
+        """Return -H(A|Y) = sum s(a,y) log( s(a,y) / p(y) ), with p(y) taken from `output`."""
         a, y = np.nonzero(self.possible)
-        return cp.rel_entr(self.cells[a, y], self.output[a % self.known, y]).sum()
+        return cp.rel_entr(self.cells[a, y], output[a % self.known, y]).sum()
 
 
 def input_joint(prior: Law, channel: Rows) -> Joint:
@@ -147,6 +146,11 @@ def _possible(p: cp.Expression, outputs: int) -> NDArray[np.bool_]:
     cells = np.zeros((p.shape[0], outputs), dtype=bool)
     cells[support(p)] = True
     return cells
+
+
+def _entropy(own: Array, known: int) -> float:
+    table = own.reshape(-1, known)
+    return max(0.0, float(entr(table).sum() - entr(table.sum(axis=0)).sum()))
 
 
 def _squares(p: Array) -> Array:
