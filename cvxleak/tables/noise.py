@@ -82,6 +82,18 @@ class CountNoise(ABC):
     >>> noise = RandomRounding(base=3)
     >>> isinstance(noise, CountNoise), noise.start, noise.period
     (True, 0, 3)
+
+    A rule of your own is a class with a law for each count, and says from which count the
+    perturbations repeat. Here 0 stays, 1 to 6 is published as 3, 7 to 12 as 9, and so on:
+
+    >>> from fractions import Fraction
+    >>> class Midpoint(CountNoise):
+    ...     start, period = 1, 6
+    ...
+    ...     def law(self, count):
+    ...         return {6 * ((count + 5) // 6) - 3 if count else 0: Fraction(1)}
+    >>> Midpoint().counts_of(3), Midpoint().counts_of(0)
+    ([(1, 6)], [(0, 0)])
     """
 
     @abstractmethod

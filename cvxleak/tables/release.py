@@ -93,7 +93,8 @@ class TableRelease(Value):
             if not isinstance(law, (CountNoise, AdditiveNoise)):
                 raise ValidationError(
                     f"noise: found {short(law)}; RoundToNearest, SuppressBelow, RandomRounding, "
-                    "PerturbationTable, or noise of cvxleak.model such as Gaussian is needed"
+                    "PerturbationTable, or noise of cvxleak.model such as Gaussian is needed; a "
+                    "rule of your own is a subclass of CountNoise"
                 )
             pairs.append((label, law))
         if not pairs:
