@@ -137,11 +137,11 @@ def in_channel_set(channel: Rows, channel_set: ChannelSet) -> list[cp.Constraint
     The largest difference of the rows, over all channels that are printed with these digits:
 
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import in_channel_set, row_stochastic
+    >>> from cvxleak.constraints import channel, in_channel_set
     >>> from cvxleak.model import ChannelSet
     >>> printed = ChannelSet.from_printed([[0.67, 0.33], [0.25, 0.75]], digits=2)
-    >>> Q = cp.Variable((2, 2))
-    >>> rules = row_stochastic(Q) + in_channel_set(Q, printed)
+    >>> Q, rows = channel(2, 2)
+    >>> rules = rows + in_channel_set(Q, printed)
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 0] - Q[1, 0]), rules).solve()), 6)
     0.43
     """
@@ -264,10 +264,10 @@ def monotone_noise(channel: Rows, distortion: Distortion | ArrayLike) -> list[cp
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import monotone_noise, row_stochastic
+    >>> from cvxleak.constraints import channel, monotone_noise
     >>> from cvxleak.model import ChannelSet, Distortion
-    >>> Q = cp.Variable((3, 3))
-    >>> usual = row_stochastic(Q) + monotone_noise(Q, Distortion.absolute(range(3)))
+    >>> Q, rows = channel(3, 3)
+    >>> usual = rows + monotone_noise(Q, Distortion.absolute(range(3)))
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 2]), usual).solve()), 6)
     0.333333
     """
@@ -323,9 +323,9 @@ def symmetric(
     A channel of three values that is invariant under a rotation:
 
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import row_stochastic, symmetric
-    >>> Q = cp.Variable((3, 3))
-    >>> circular = row_stochastic(Q) + symmetric(Q, [([1, 2, 0], [1, 2, 0])])
+    >>> from cvxleak.constraints import channel, symmetric
+    >>> Q, rows = channel(3, 3)
+    >>> circular = rows + symmetric(Q, [([1, 2, 0], [1, 2, 0])])
     >>> problem = cp.Problem(cp.Maximize(Q[0, 1]), [*circular, Q[1, 1] >= 0.4])
     >>> round(float(problem.solve()), 6)
     0.6

@@ -57,11 +57,11 @@ def distortion_budget(
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import distortion_budget, row_stochastic
+    >>> from cvxleak.constraints import channel, distortion_budget
     >>> from cvxleak.model import Distortion
-    >>> Q = cp.Variable((2, 2))
-    >>> useful = row_stochastic(Q)
-    >>> useful += distortion_budget([[0.5, 0.5], [0.1, 0.9]], Q, Distortion.hamming([0, 1]), 0.2)
+    >>> Q, rows = channel(2, 2)
+    >>> sources, wrong = [[0.5, 0.5], [0.1, 0.9]], Distortion.hamming([0, 1])
+    >>> useful = rows + distortion_budget(sources, Q, wrong, 0.2)
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
     0.4
 
@@ -69,8 +69,7 @@ def distortion_budget(
 
     >>> from cvxleak.sources import SourceSet
     >>> between = SourceSet.box([0.1, 0.5], [0.5, 0.9])
-    >>> useful = row_stochastic(Q)
-    >>> useful += distortion_budget(between, Q, Distortion.hamming([0, 1]), 0.2)
+    >>> useful = rows + distortion_budget(between, Q, wrong, 0.2)
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
     0.4
     """

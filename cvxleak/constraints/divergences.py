@@ -77,9 +77,9 @@ def divergence_budget(
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import divergence_budget, row_stochastic
-    >>> Q = cp.Variable((3, 3))
-    >>> private = row_stochastic(Q) + divergence_budget(Q, "total-variation", 0.4)
+    >>> from cvxleak.constraints import channel, divergence_budget
+    >>> Q, rows = channel(3, 3)
+    >>> private = rows + divergence_budget(Q, "total-variation", 0.4)
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
     1.8
     """
@@ -149,9 +149,9 @@ def renyi_dp(
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import renyi_dp, row_stochastic
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q) + renyi_dp(Q, 2, np.log(7 / 3))
+    >>> from cvxleak.constraints import channel, renyi_dp
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + renyi_dp(Q, 2, np.log(7 / 3))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 4)
     0.75
     """
@@ -221,11 +221,11 @@ def zcdp(
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import row_stochastic, zcdp
+    >>> from cvxleak.constraints import channel, zcdp
     >>> from cvxleak.measures import zcdp_rho
     >>> from cvxleak.model import Channel
-    >>> Q = cp.Variable((2, 2))
-    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q)), row_stochastic(Q) + zcdp(Q, 0.2))
+    >>> Q, rows = channel(2, 2)
+    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q)), rows + zcdp(Q, 0.2))
     >>> value = problem.solve(solver="CLARABEL")
     >>> 0.17 < zcdp_rho(Channel.from_solver(Q.value)) < 0.2
     True

@@ -73,9 +73,9 @@ def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import mi_budget, row_stochastic
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q) + mi_budget([0.5, 0.5], Q, 0.368064)  # log 2 - h(0.1)
+    >>> from cvxleak.constraints import channel, mi_budget
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + mi_budget([0.5, 0.5], Q, 0.368064)  # log 2 - h(0.1)
     >>> truth = cp.Maximize(cp.trace(Q) / 2)
     >>> round(float(cp.Problem(truth, private).solve()), 3)
     0.9
@@ -109,12 +109,11 @@ def record_mi_budget(
     For an adversary who knows that the second bit is 0, the parity is the first bit:
 
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import record_mi_budget, row_stochastic
+    >>> from cvxleak.constraints import channel, record_mi_budget
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q)
-    >>> private += record_mi_budget([0.5, 0.0, 0.5, 0.0], parity, Q, 0, 0.368064)
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + record_mi_budget([0.5, 0.0, 0.5, 0.0], parity, Q, 0, 0.368064)
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
     0.9
     """
@@ -150,12 +149,11 @@ def conditional_record_mi_budget(
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import conditional_record_mi_budget, row_stochastic
+    >>> from cvxleak.constraints import channel, conditional_record_mi_budget
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q)
-    >>> private += conditional_record_mi_budget([0.25] * 4, parity, Q, 0, 1, 0.368064)
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + conditional_record_mi_budget([0.25] * 4, parity, Q, 0, 1, 0.368064)
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
     0.9
     """
@@ -200,9 +198,9 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import row_stochastic, sibson_budget
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q) + sibson_budget([0.5, 0.5], Q, 2, np.log(1.64))
+    >>> from cvxleak.constraints import channel, sibson_budget
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + sibson_budget([0.5, 0.5], Q, 2, np.log(1.64))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 4)
     0.9
     """
@@ -266,9 +264,9 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import capacity_budget, row_stochastic
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q) + capacity_budget(Q, 0.368064)  # log 2 - h(0.1)
+    >>> from cvxleak.constraints import capacity_budget, channel
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + capacity_budget(Q, 0.368064)  # log 2 - h(0.1)
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
     0.9
     """
@@ -313,9 +311,9 @@ def vulnerability_budget(
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from cvxleak.constraints import row_stochastic, vulnerability_budget
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q) + vulnerability_budget([0.4, 0.6], Q, 0.7)
+    >>> from cvxleak.constraints import channel, vulnerability_budget
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + vulnerability_budget([0.4, 0.6], Q, 0.7)
     >>> round(float(cp.Problem(cp.Maximize(0.4 * Q[0, 0] + 0.6 * Q[1, 1]), private).solve()), 6)
     0.7
     """
@@ -352,10 +350,9 @@ def conditional_maximal_leakage(
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import conditional_maximal_leakage, row_stochastic
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q)
-    >>> private += conditional_maximal_leakage([0.5, 0.5], np.ones((2, 1)), [Q], np.log(1.5))
+    >>> from cvxleak.constraints import channel, conditional_maximal_leakage
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + conditional_maximal_leakage([0.5, 0.5], np.ones((2, 1)), [Q], np.log(1.5))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
     1.5
     """
@@ -389,9 +386,9 @@ def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constr
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import maximal_leakage, row_stochastic
-    >>> Q = cp.Variable((3, 3))
-    >>> private = row_stochastic(Q) + maximal_leakage([0.2, 0.3, 0.5], Q, np.log(2))
+    >>> from cvxleak.constraints import channel, maximal_leakage
+    >>> Q, rows = channel(3, 3)
+    >>> private = rows + maximal_leakage([0.2, 0.3, 0.5], Q, np.log(2))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
     2.0
     """
@@ -428,9 +425,9 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import pml, row_stochastic
-    >>> Q = cp.Variable((2, 2))
-    >>> private = row_stochastic(Q) + pml([0.5, 0.5], Q, np.log(1.8))
+    >>> from cvxleak.constraints import channel, pml
+    >>> Q, rows = channel(2, 2)
+    >>> private = rows + pml([0.5, 0.5], Q, np.log(1.8))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 6)
     0.9
     """

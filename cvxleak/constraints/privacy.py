@@ -54,9 +54,9 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
 
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import local_dp, row_stochastic
-    >>> Q = cp.Variable((3, 3))
-    >>> private = row_stochastic(Q) + local_dp(Q, np.log(2))
+    >>> from cvxleak.constraints import channel, local_dp
+    >>> Q, rows = channel(3, 3)
+    >>> private = rows + local_dp(Q, np.log(2))
     >>> round(float(cp.Problem(cp.Minimize(1 - cp.trace(Q) / 3), private).solve()), 6)
     0.5
     """
@@ -112,11 +112,11 @@ def record_dp(
 
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import record_dp, row_stochastic
+    >>> from cvxleak.constraints import channel, record_dp
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> count = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
-    >>> Q = cp.Variable((3, 3))
-    >>> private = row_stochastic(Q) + record_dp(count, Q, np.log(2))
+    >>> Q, rows = channel(3, 3)
+    >>> private = rows + record_dp(count, Q, np.log(2))
     >>> round(float(cp.Problem(cp.Maximize(cp.min(cp.diag(Q))), private).solve()), 6)
     0.5
     """

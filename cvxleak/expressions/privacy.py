@@ -104,11 +104,11 @@ def privacy_profile(channel: Rows, epsilon: Budget) -> cp.Expression:
 
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import row_stochastic
+    >>> from cvxleak.constraints import channel
     >>> from cvxleak.expressions import privacy_profile
-    >>> Q = cp.Variable((2, 2))
+    >>> Q, rows = channel(2, 2)
     >>> delta = privacy_profile(Q, np.log(3))
-    >>> problem = cp.Problem(cp.Minimize(delta), row_stochastic(Q) + [cp.diag(Q) >= 0.9])
+    >>> problem = cp.Problem(cp.Minimize(delta), rows + [cp.diag(Q) >= 0.9])
     >>> round(float(problem.solve()), 6)  # 0.9 - 3 * 0.1
     0.6
     """
