@@ -4,13 +4,15 @@ import re
 
 import pytest
 
-from cvxleak import Channel, Prior, calibrate, capacity, leakage_curve, record_leakage
+from cvxleak import Channel, Prior, balance, calibrate, capacity, leakage_curve, record_leakage
+from cvxleak.audit import check_claim, total_disclosure
+from cvxleak.capacities import renyi_capacity
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
-from cvxleak.mechanisms import binary_symmetric
-from cvxleak.model import ChannelSet, KnownMarginals, Mechanism, as_gain
-from cvxleak.queries import parity
+from cvxleak.mechanisms import binary_symmetric, random_rounding
+from cvxleak.model import ChannelSet, Guess, KnownMarginals, Mechanism, as_gain
+from cvxleak.queries import count, parity
 from cvxleak.refinement import refines
 from cvxleak.samples import Samples, audit_samples, sample_mechanism
 from cvxleak.sweeps import sweep
@@ -112,6 +114,25 @@ def test_a_repr_of_one_is_in_the_singular(value, text):
 def test_progress_is_a_function(call):
     with pytest.raises(ValidationError, match=r"^progress: expected a function .*, found True$"):
         call(True)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda: balance(MECHANISM, 0.2),
+        lambda: check_claim(MECHANISM, epsilon=3.0, delta=0.0).bound,
+        lambda: leakage_curve(MECHANISM, [0.0, 0.2]).bounds[1],
+        lambda: record_leakage(MECHANISM, 0.5, gain=Guess()),
+        lambda: capacity(ChannelSet.from_printed([[".9", ".1"], [".2", ".8"]])),
+        lambda: renyi_capacity(binary_symmetric(0.1), 1.0),
+        lambda: total_disclosure(Mechanism(count(3), random_rounding(3, 2))),
+        lambda: table_privacy(RELEASE).profile(0.5),
+        lambda: table_leakage(RELEASE).number("f"),
+        lambda: table_leakage(RELEASE).whole(),
+    ],
+)
+def test_a_bound_says_which_method_ran_and_why(solve):
+    assert ", because " in solve().stats["method"]
 
 
 @pytest.mark.parametrize(

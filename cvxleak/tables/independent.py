@@ -158,7 +158,11 @@ class TableLeakage(Value):
         _, noise = self.release.noise[j]
         places, k = self.release.sums[j], len(self.release.table.alphabet)
         if len(places) == k:
-            return Bound.proved(NUMBER, 0.0, 0.0, tol=TOLERANCE, stats={"seconds": 0.0})
+            stats = {
+                "method": "none, because a number that counts all people says nothing of one",
+                "seconds": 0.0,
+            }
+            return Bound.proved(NUMBER, 0.0, 0.0, tol=TOLERANCE, stats=stats)
         if not self._known:
             key: Any = id(noise)
             bound = self._bounds.get(key) or self._others_known(noise, clock, progress)
@@ -344,7 +348,11 @@ class TableLeakage(Value):
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
         lower, upper, witness = ends
-        stats = {"seconds": clock.seconds}
+        stats = {
+            "method": "bounds on single numbers and on all of them together, because the mechanism "
+            "of the whole table is too large to be written out",
+            "seconds": clock.seconds,
+        }
         return Bound.proved(
             WHOLE,
             lower,
@@ -390,7 +398,11 @@ class TableLeakage(Value):
 
 def _trivial(name: str, values: int) -> Bound:
     """Return the bounds of every leakage about one of so many values, after Ctrl-C."""
-    stats = {"seconds": 0.0, "stopped": Stopped.INTERRUPTED}
+    stats = {
+        "method": "none, because the search was interrupted",
+        "seconds": 0.0,
+        "stopped": Stopped.INTERRUPTED,
+    }
     return Bound.proved(name, 0.0, log_above(values), tol=TOLERANCE, stats=stats)
 
 

@@ -270,7 +270,12 @@ class TablePrivacy(Value):
         unit: str,
     ) -> Bound:
         """Return the bounds reached; after Ctrl-C raise them."""
-        stats = {"seconds": clock.seconds, "cases": len(self._cases)}
+        stats = {
+            "method": "the worst of all moves of one person to another cell, kind by kind, because "
+            "those that change the published numbers alike have the same bounds",
+            "seconds": clock.seconds,
+            "cases": len(self._cases),
+        }
         bound = Bound.proved(
             name,
             lower,
