@@ -11,13 +11,12 @@ import numpy as np
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.turns import audit_in_turns
-from cvxleak.core.clock import Clock, Progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import instance, real_number, short
 from cvxleak.model import Mechanism, RealOutput
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
-from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.proofs import Certificate
 
 __all__ = ["balance", "balance_of"]
@@ -46,7 +45,7 @@ def balance(
     adversaries : Knowledge or iterable of Knowledge, optional
         Further constraints on the adversaries' priors, at both floors.
     **options
-        As for `RecordLeakage`; `time_limit` covers both audits together.
+        As for `RecordLeakage`; `time_limit` covers both audits together, `work_limit` is for each.
 
     Examples
     --------
@@ -64,18 +63,22 @@ def _balance(
     problems: Sequence[RecordLeakage],
     *,
     tol: float = TOLERANCE,
-    time_limit: float | None = TIME_LIMIT,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     rng: int | np.random.Generator | None = 0,
     verbose: bool = False,
     progress: Progress | None = None,
 ) -> Bound:
-    gap, clock, report = Gap(tol), Clock(time_limit), Reporter(verbose, progress)
+    gap, report = Gap(tol), Reporter(verbose, progress)
+    clock = Clock(time_limit, work_limit, searches=len(problems))
     if isinstance(problems[0].mechanism.noise, RealOutput):
-        free, bound = _one_by_one(problems, gap, clock, rng=rng, progress=report)
+        free, bound = _one_by_one(
+            problems, gap, clock, work_limit=work_limit, rng=rng, progress=report
+        )
     else:
         audits = [Audit(problem, rng) for problem in problems]
         free, bound = audit_in_turns(audits, gap, clock, report)
-    found = balance_of(free, bound, tol=tol, time_limit=clock.limit)
+    found = balance_of(free, bound, tol=tol, **clock.limits)
     if found.stats["stopped"] is Stopped.INTERRUPTED:
         raise SolveInterrupted(found)
     return found
@@ -97,7 +100,12 @@ def _one_by_one(
 
 
 def balance_of(
-    free: Bound, bound: Bound, *, tol: float = TOLERANCE, time_limit: float | None = TIME_LIMIT
+    free: Bound,
+    bound: Bound,
+    *,
+    tol: float = TOLERANCE,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
 ) -> Bound:
     """Bound the balance function from solved audits of one mechanism at b = 0 and at b.
 
@@ -112,6 +120,8 @@ def balance_of(
         Relative gap to reach.
     time_limit : float, optional
         Seconds for both refinements together; no limit if None.
+    work_limit : float or None
+        As for `Problem.solve`, for each refinement.
 
     Raises
     ------
@@ -141,7 +151,7 @@ def balance_of(
     for part in (free, bound):
         if not cut and _sharp(part) and 0 < wanted < part.gap:
             try:
-                part = part.refine(wanted / part.upper, clock.limit)
+                part = part.refine(wanted / part.upper, clock.limit, work_limit)
             except SolveInterrupted as error:
                 part, cut = error.bound, True
         refined.append(part)

@@ -23,6 +23,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, in_order, real_number
 from cvxleak.core.wording import counted
+from cvxleak.core.work import spend
 from cvxleak.measures import gain_leakage, mutual_information
 from cvxleak.model import Mechanism, Prior, RecordSpace
 from cvxleak.model.prior import as_prior
@@ -165,6 +166,7 @@ def _improved(
             break
         if clock.late:
             return weights, value, True
+        spend(1e5 + 20 * rows.size)
         exponents = step[:, None] * (slopes - slopes.max(axis=1, keepdims=True))
         moved = np.maximum(weights * np.exp(exponents), LEAST_WEIGHT)
         moved /= moved.sum(axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.audited_floors import AuditedFloors
 from cvxleak.audit.search.turns import in_turns
-from cvxleak.core.clock import Clock, Progress, Stop, check_progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, Stop, check_progress
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput
@@ -140,6 +140,7 @@ def leakage_curve(
     form: Form = "rise",
     tol: float = TOLERANCE,
     time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     rng: int | np.random.Generator | None = 0,
     progress: Progress | None = None,
 ) -> LeakageCurve:
@@ -224,10 +225,10 @@ def leakage_curve(
     array([0.5  , 0.359, 0.244])
     """
     check_progress(progress)
-    clock = Clock(time_limit)
     floors = tuple(
         real_number(b, "entropy_floors", 0.0) for b in in_order(entropy_floors, "entropy_floors")
     )
+    clock = Clock(time_limit, work_limit, searches=len(floors))
     if not floors or any(low >= high for low, high in pairwise(floors)):
         raise ValidationError("entropy_floors: expected strictly increasing numbers, at least one")
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
@@ -240,7 +241,12 @@ def leakage_curve(
     apart = isinstance(mechanism.noise, RealOutput | ChannelSet)
     apart |= isinstance(problems[0].gain, OwnGain)
     if apart or not problems[0].told.is_leakage:
-        return _floor_by_floor(problems, tol, clock, generator(rng), progress, apart=apart)
+        options: dict[str, Any] = {
+            "work_limit": work_limit,
+            "rng": generator(rng),
+            "progress": progress,
+        }
+        return _floor_by_floor(problems, tol, clock, apart=apart, **options)
     search = _Search(problems, tol, generator(rng), Reporter(progress=progress))
     found, stopped = search.run(clock)
     bounds = tuple(
@@ -257,10 +263,9 @@ def _floor_by_floor(
     problems: list[RecordLeakage],
     tol: float,
     clock: Clock,
-    rng: np.random.Generator,
-    progress: Progress | None,
     *,
     apart: bool,
+    **options: Any,
 ) -> LeakageCurve:
     """Return bounds that are found one by one; if not `apart`, those that others leave open."""
     floors = tuple(problem.entropy_floor for problem in problems)
@@ -277,9 +282,7 @@ def _floor_by_floor(
         place = _next(waiting, len(problems))
         share = 0.0 if stopped is Stopped.INTERRUPTED else clock.share(len(waiting))
         try:
-            found[place] = problems[place].solve(
-                tol=tol, time_limit=share, rng=rng, progress=progress
-            )
+            found[place] = problems[place].solve(tol=tol, time_limit=share, **options)
         except SolveInterrupted as error:
             found[place], stopped = error.bound, Stopped.INTERRUPTED
     ends = sorted(found.items())
@@ -357,7 +360,7 @@ class _Search:
                     (
                         place,
                         audit.problem.go_on(
-                            lambda audit=audit: audit, self._gap.tol, 0.0, audit.seconds
+                            lambda audit=audit: audit, self._gap.tol, 0.0, spent=audit.seconds
                         ),
                     )
                     for place, audit in self._audits.items()
@@ -365,7 +368,7 @@ class _Search:
                 if interrupts.seen:
                     stopped = Stopped.INTERRUPTED
                 elif stop():
-                    stopped = Stopped.TIME_LIMIT
+                    stopped = Stopped.at_limit(clock)
                 elif self._too_large:
                     stopped = Stopped.TOO_LARGE
                 ends = [(place, bound.lower, bound.upper) for place, bound in found]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.validation import Array, instance
+from cvxleak.core.work import spend
 from cvxleak.model import ChannelSet, Lumped, Mechanism, RealOutput
 from cvxleak.problem import Bound, Gap, Stopped
-from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.total_disclosure import outputs_of, prove
 
@@ -38,7 +38,8 @@ def total_disclosure(
     records: int | Sequence[int] | None = None,
     *,
     tol: float = 1e-6,
-    time_limit: float | None = TIME_LIMIT,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
 ) -> Bound:
     """Bound the entropy floor up to which an adversary can learn a record completely.
 
@@ -102,7 +103,7 @@ def total_disclosure(
             "mechanism: found a set of channels or real outputs; one channel with finitely many "
             "outputs is needed"
         )
-    clock, gap = Clock(time_limit), Gap(tol)
+    clock, gap = Clock(time_limit, work_limit), Gap(tol)
     group = None if records is None else mechanism.space.group(records)
     searches = [
         _Search(one, mechanism.lumped(one))
@@ -120,8 +121,8 @@ def total_disclosure(
                 "whatever is known of the others"
             )
         raise SolverError(
-            f"time_limit: found no adversary who learns the record completely within {time_limit} "
-            "seconds, and no proof that there is none; give it more time"
+            "mechanism: found no adversary who learns the record completely, and no proof that there "
+            f"is none: {Stopped.at_limit(clock).value}; raise it"
         )
     problem = {
         "mechanism": mechanism.to_dict(),
@@ -144,7 +145,7 @@ def total_disclosure(
             "are finitely many",
             "nodes": sum(search.size for search in searches),
             "seconds": clock.seconds,
-            "stopped": Stopped.TOLERANCE if closed else Stopped.TIME_LIMIT,
+            "stopped": Stopped.TOLERANCE if closed else Stopped.at_limit(clock),
         },
     )
 
@@ -225,6 +226,7 @@ class _Search:
     def _add(self, allowed: Mask) -> _Node:
         """Return a new node, once it is bounded and its fractional sharing has been rounded."""
         self.size += 1
+        spend(RESPONSES * (1e5 + 20 * allowed.size))
         bound, multipliers, shares = self._bound(allowed)
         node = _Node(allowed, multipliers)
         if shares is not None:

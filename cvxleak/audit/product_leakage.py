@@ -311,7 +311,7 @@ class ProductLeakage(Problem):
         }
         with balls.precision():
             lower, upper = prover.prove(problem, witness, proof)
-        stopped = Stopped.TIME_LIMIT if any(one.late for one in found) else Stopped.ROUNDING
+        stopped = Stopped.at_limit(clock) if any(one.late for one in found) else Stopped.ROUNDING
         adversary = self._adversary(inside, record, weights)
         method = (
             "all cases in which the other records are at a vertex of what is known of them, "

@@ -22,6 +22,7 @@ from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.core.clock import Stop
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Mechanism
@@ -91,7 +92,7 @@ class ProductSearch:
         if stopped is not Stopped.TOLERANCE or gap.closed(lower, min(upper, self._audit.upper)):
             return stopped
         # Others leak more than who takes records apart.
-        return Stopped.NO_PROGRESS if self._searched else Stopped.TIME_LIMIT
+        return Stopped.NO_PROGRESS if self._searched else Stopped.at_limit(stop.clock)
 
     def found(self, gap: Gap) -> Found:
         """Return the best distributions so far, with what proves both bounds."""
@@ -276,6 +277,7 @@ def _search(
     def objective(z: Array) -> float:
         if stop():
             raise _LateError
+        spend(10 * rows.size)
         return -_told(split(z)[record], _channel(rows, split(z), record), told)
 
     rules = [

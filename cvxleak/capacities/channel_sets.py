@@ -6,6 +6,7 @@ import numpy as np
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.exact.balls import precision
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
 from cvxleak.measures import mutual_information
@@ -44,6 +45,7 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
     attained, output = 0.0, inputs[0] @ rows
     stopped = Stopped.WORK_LIMIT
     for _ in range(TURNS):
+        spend(1e3 * channels.lower.size * channels.lower.shape[1])
         furthest = _furthest(channels, output)
         above = float(_divergences(furthest, output).max())
         if above <= attained + gap.allowed(above) / 4:
@@ -56,7 +58,7 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
         attained = mutual_information(law, rows)
         inputs = [inputs[0], np.bincount(owner, weights=law, minlength=size)]
         if clock.late:
-            stopped = Stopped.TIME_LIMIT
+            stopped = Stopped.at_limit(clock)
             break
     used = (channels.upper > 0).any(axis=0)
     output = np.where(used, np.maximum(output, FLOOR), 0.0)

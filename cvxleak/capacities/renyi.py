@@ -13,6 +13,7 @@ from cvxleak.capacities.shannon import METHOD, Capacity
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, real_number
+from cvxleak.core.work import spend
 from cvxleak.exact.balls import precision
 from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Prior, as_channel
@@ -271,8 +272,9 @@ def _interior_point(matrix: Array, alpha: float, clock: Clock) -> tuple[Array, A
     mu, stopped = size / n, Stopped.WORK_LIMIT
     for _ in range(NEWTON_STEPS):
         if clock.late:
-            stopped = Stopped.TIME_LIMIT
+            stopped = Stopped.at_limit(clock)
             break
+        spend(1e5 + n**2 * (n + len(most)))
         try:
             relative = _newton_step(p, most, powers, alpha, mu)
         except np.linalg.LinAlgError:  # rows that are equal up to rounding: p is as good as it gets

@@ -109,7 +109,7 @@ class Capacity(Problem):
         output = np.where((matrix > 0).any(axis=0), np.maximum(output, FLOOR), 0.0)
         witness = Prior(point, self.channel.inputs)
         lower, upper = Enclosure(self.channel).ends(witness, Prior(output, self.channel.outputs))
-        stopped = Stopped.TIME_LIMIT if late else Stopped.ROUNDING
+        stopped = Stopped.at_limit(clock) if late else Stopped.ROUNDING
         if run.iterations == NEWTON_STEPS:
             stopped = Stopped.WORK_LIMIT
         parts = (

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cvxleak.cli.cli_errors import complaining
+from cvxleak.core.work import WORK_LIMIT
 
 Choice = TypeVar("Choice", bound=enum.StrEnum)
 
@@ -26,6 +27,7 @@ __all__ = [
     "Tolerance",
     "Unit",
     "Units",
+    "WorkLimit",
     "check_limits",
     "choice",
     "number",
@@ -160,6 +162,15 @@ TimeLimit = Annotated[
         help="Time limit in seconds for all searches together, with their proofs.",
     ),
 ]
+WorkLimit = Annotated[
+    float,
+    typer.Option(
+        parser=number,
+        metavar="W",
+        help="Most work of each search, in multiplications that are counted and not measured. The "
+        "default takes some ten seconds of an ordinary machine.",
+    ),
+]
 Tolerance = Annotated[
     float | None,
     typer.Option(
@@ -184,10 +195,13 @@ Picture = Annotated[
 ]
 
 
-def check_limits(tol: float | None, time_limit: float = 0.0) -> None:
-    """See that --tol and --time-limit are numbers that mean something."""
+def check_limits(
+    tol: float | None, time_limit: float = 0.0, work_limit: float = WORK_LIMIT
+) -> None:
+    """See that --tol, --time-limit and --work-limit are numbers that mean something."""
     from cvxleak.core.validation import real_number
 
     if tol is not None:
         real_number(tol, "--tol", 0.0, 1.0, open_high=True)
     real_number(time_limit, "--time-limit", 0.0)
+    real_number(work_limit, "--work-limit", 0.0)

@@ -128,9 +128,8 @@ class SpecPoint:
     number : str
         One of `cvxleak.cli.problems.TABLES`.
     units : str
-    tol : float
-    time_limit : float
-        Seconds for a point.
+    limits : mapping
+        ``tol``, and ``time_limit`` and ``work_limit`` of a point.
     along : str, optional
         The key that `curve_key` names, if it comes with a tuple of values; one bound for each is
         returned.
@@ -141,12 +140,11 @@ class SpecPoint:
         spec_file: SpecFile,
         number: str,
         units: str,
-        tol: float | None,
-        time_limit: float,
+        limits: Mapping[str, Any],
         along: str | None = None,
     ) -> None:
         self.spec_file, self.number, self.units, self.along = spec_file, number, units, along
-        self.options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
+        self.options = dict(limits)
 
     def __call__(self, **point: Any) -> Bound | list[Bound]:
         """Return the bound at a point, in the units asked for; along a curve a list of them."""
@@ -183,6 +181,7 @@ class SpecPoint:
         options = {
             "tol": problem.tolerance if self.options["tol"] is None else self.options["tol"],
             "time_limit": len(values) * self.options["time_limit"],
+            "work_limit": self.options["work_limit"],
         }
         if name == "budget":
             return design_curve(problem, nats, **options).bounds

@@ -1,8 +1,8 @@
-"""The wall clock of a search, which is used only to stop, never to choose the next step.
+"""What ends a search: a limit of counted work, which is always in force, and the wall clock.
 
-The next step of a search depends only on counted work (nodes, iterations, multiplications). So a
-search with a time limit takes the same steps as one without, until it is stopped: if the limit is
-not reached, the same seed gives the same answer even on a busy machine.
+Work is counted in multiplications, by the code that does it (`spend`). The next step of a search
+depends on nothing else, and the clock only ends it: as long as the time limit is not reached, the
+same seed gives the same answer on a busy machine, and a search ends by itself on every machine.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import real_number, short
+from cvxleak.core.work import LOOK, METER, WORK_LIMIT, spend
 
-__all__ = ["Clock", "Progress", "Stop", "check_progress"]
+__all__ = ["WORK_LIMIT", "Clock", "Progress", "Stop", "check_progress", "spend"]
 
 Progress = Callable[[float, float, int], None]
 """What a search tells: the lower and the upper bound so far, and the nodes or parts done."""
@@ -30,14 +32,19 @@ def check_progress(progress: Any) -> None:
 
 
 class Clock:
-    """Seconds since its creation, and seconds left until a time limit.
+    """Seconds and work since its creation, and what is left of them until a limit.
+
+    In a `with` block the work of everything that is called counts, and what is called may not do
+    more than is left.
 
     Parameters
     ----------
     time_limit : float or None
         Seconds; no limit if None.
-    name : str
-        Name of the limit in error messages.
+    work_limit : float or None
+        Multiplications; if None, no other limit than that of the searches that are running.
+    searches : int
+        How many searches share the limits: each may do so much work.
 
     Raises
     ------
@@ -47,13 +54,49 @@ class Clock:
     Examples
     --------
     >>> from cvxleak.core.clock import Clock
-    >>> Clock().late, Clock().limit, Clock(0.0).late
-    (False, None, True)
+    >>> Clock().late, Clock().limit, Clock(0.0).late, Clock(work_limit=0).late
+    (False, None, True, True)
     """
 
-    def __init__(self, time_limit: float | None = None, name: str = "time_limit") -> None:
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        work_limit: float | None = None,
+        searches: int = 1,
+    ) -> None:
         self._begin = time.monotonic()
-        self._seconds = math.inf if time_limit is None else real_number(time_limit, name, 0.0)
+        self._seconds = (
+            math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+        )
+        work = math.inf if work_limit is None else real_number(work_limit, "work_limit", 0.0)
+        self._spent = METER.spent
+        self._end = min(METER.spent + searches * work, METER.end)
+        self._outer: list[float] = []
+
+    def __enter__(self) -> Self:
+        """Let the limit of work hold for all that is called."""
+        self._outer.append(METER.end)
+        METER.end = min(METER.end, self._end)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Go back to the limit that was in force before."""
+        METER.end = self._outer.pop()
+
+    @property
+    def work(self) -> float:
+        """Multiplications since the clock was made."""
+        return METER.spent - self._spent
+
+    @property
+    def worked_out(self) -> bool:
+        """Whether the limit of work was reached."""
+        return METER.spent >= self._end
 
     @property
     def seconds(self) -> float:
@@ -67,13 +110,28 @@ class Clock:
 
     @property
     def late(self) -> bool:
-        """Whether the time limit was reached."""
-        return self.seconds >= self._seconds
+        """Whether a limit was reached. To ask is work, so that whatever asks in a loop ends."""
+        spend(LOOK)
+        return self.worked_out or self.seconds >= self._seconds
+
+    @property
+    def part_left(self) -> float:
+        """Which part of the time and of the work is left, whichever is less."""
+        time = 1.0 if self.limit is None else self.left / max(self._seconds, 1e-300)
+        if self._end == math.inf:
+            return time
+        return min(time, 1 - self.work / max(self._end - self._spent, 1e-300))
 
     @property
     def limit(self) -> float | None:
         """The remaining time, as the `time_limit` of another search; None without a limit."""
         return None if self._seconds == math.inf else self.left
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What is left, as the limits of another search."""
+        work = None if self._end == math.inf else max(self._end - METER.spent, 0.0)
+        return {"time_limit": self.limit, "work_limit": work}
 
     def share(self, parts: int) -> float | None:
         """Return an equal share of the remaining time, as `limit`."""
@@ -88,7 +146,7 @@ class Clock:
 
 
 class Stop:
-    """Decides when a search must stop: when the remaining time is needed for its proof.
+    """Decides when a search must stop: at its limit of work, or when its proof needs the time left.
 
     Once it has decided to stop, it does not change its answer, so a search ends and never takes
     other steps.
@@ -112,6 +170,8 @@ class Stop:
 
     def __call__(self, needed: float = 0.0) -> bool:
         """Whether the time is too short for a step of `needed` seconds and the proof."""
+        if not self._said:
+            self._said = self.clock.late
         if not self._said and self.clock.limit is not None:
             self._said = self.clock.left <= self._proof_seconds() + needed
         return self._said

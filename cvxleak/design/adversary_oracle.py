@@ -155,7 +155,7 @@ class _Enough(Stop):
     """Says that a search has to end when its engine has worked enough, or its clock says so."""
 
     def __init__(self, engine: _Informed, stop: Stop) -> None:
-        self._engine, self._stop = engine, stop
+        self._engine, self._stop, self.clock = engine, stop, stop.clock
 
     def __call__(self, needed: float = 0.0) -> bool:
         """Whether the engine is to do no more."""

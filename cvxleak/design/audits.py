@@ -156,7 +156,7 @@ class Audits:
             self.work += spent
             self._all.done += spent
         self.offer(matrix, audited)
-        self.late = self.late or audit.stopped is Stopped.TIME_LIMIT
+        self.late = self.late or clock.worked_out or audit.stopped is Stopped.TIME_LIMIT
         if audit.stopped is Stopped.INTERRUPTED:
             raise KeyboardInterrupt
         return audited

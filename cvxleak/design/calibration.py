@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cvxleak.audit.record_leakage import RecordLeakage
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.validation import real_number
 from cvxleak.model import Mechanism
 from cvxleak.problem.bound import Bound
@@ -24,7 +24,8 @@ def calibrate(
     size: int = 1,
     resolution: float | None = None,
     tol: float = 1e-4,
-    time_limit: float | None = 120.0,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     progress: Callable[[float, float, int], None] | None = None,
 ) -> Calibration:
     """Find the least noise of a family for which the leakage is provably at most a target.
@@ -48,8 +49,10 @@ def calibrate(
         for integers.
     tol : float
         Relative gap of the audits.
-    time_limit : float or None
+    time_limit : float, optional
         Seconds for all audits together; after that, the parameters reached are returned.
+    work_limit : float or None
+        As for `RecordLeakage.solve`, for each audit.
     progress : callable, optional
         Called as progress(quiet, noisy, parameters tried) before each parameter of the bisection:
         the largest one that was rejected and the least one that meets the target.
@@ -87,7 +90,7 @@ def calibrate(
 
     def audited(mechanism: Mechanism) -> Bound:
         problem = RecordLeakage(mechanism, entropy_floor, size=size)
-        return problem.solve(tol=tol, time_limit=clock.limit)
+        return problem.solve(tol=tol, time_limit=clock.limit, work_limit=work_limit)
 
     return least_noise(
         family, Mechanism, audited, between, target, resolution, clock, "leakage", progress

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, in_order, instance, real_number
 from cvxleak.design.distortion import MinDistortion
@@ -18,7 +18,6 @@ from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options
 from cvxleak.problem import Bound
 from cvxleak.problem.bound import BOUND_HEAD, bound_row
-from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.solvers.conic import as_options
 
 __all__ = ["DesignCurve", "design_curve"]
@@ -85,7 +84,8 @@ def design_curve(
     budgets: Iterable[float],
     *,
     tol: float | None = None,
-    time_limit: float | None = TIME_LIMIT,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     solver: str | None = None,
     solver_options: dict[str, Any] | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -104,9 +104,11 @@ def design_curve(
         Distinct budgets, in any order.
     tol, solver, solver_options, rng, verbose
         As for `MinLeakage`.
-    time_limit : float or None
+    time_limit : float, optional
         Seconds for the whole curve. Each point gets an equal share of the remaining time; a point
         that uses up its share reports it in ``stats["stopped"]``.
+    work_limit : float or None
+        As for `MinLeakage.solve`, for each point.
 
     Raises
     ------
@@ -136,10 +138,10 @@ def design_curve(
     bounds: dict[float, Bound] = {}
     options = Options(solver=solver, solver_options=as_options(solver_options), verbose=verbose)
     for done, budget in enumerate(points):
-        limit = None if clock.limit is None else clock.left / (len(points) - done)
+        limits = clock.share(len(points) - done), work_limit
         try:
             point = replace(problem, budget=budget)
-            bounds[budget] = point.go_on(partial(point.search, learned, options), tol, limit)
+            bounds[budget] = point.go_on(partial(point.search, learned, options), tol, *limits)
         except SolveInterrupted as error:
             if error.bound is not None:
                 bounds[budget] = error.bound

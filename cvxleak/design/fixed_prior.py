@@ -256,7 +256,7 @@ class DesignForPrior(Problem):
         self, gap: Gap, clock: Clock, solver: str | None, options: dict[str, Any]
     ) -> tuple[Found, Stopped]:
         content, solution = self._solution(gap, clock, solver, options)
-        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.NO_PROGRESS
         priced = "slope" if self.slope is not None else "budget"
         shown = solution.shown
         found = Found(

@@ -26,6 +26,7 @@ from scipy.linalg import get_lapack_funcs, lu_solve
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import TINY, Master, MasterPoint
 from cvxleak.design.work import STEP
@@ -106,6 +107,7 @@ class _Method:
             moved = self._step(point, s, output, values)
             if moved is None:
                 break
+            spend(self._step_work)
             point = moved
         return replace(best, work=steps * self._step_work)
 

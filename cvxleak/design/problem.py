@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import (
     in_order,
@@ -41,7 +41,7 @@ from cvxleak.model.distortion import named_distortion
 from cvxleak.model.prior import has_labels, named_law
 from cvxleak.problem import Bound, Gap, Problem
 from cvxleak.problem.candidates import read_rows
-from cvxleak.problem.problem import TIME_LIMIT, Found, Toward
+from cvxleak.problem.problem import Found, Toward
 from cvxleak.proofs.bounds.design_rows import Law
 from cvxleak.solvers.conic import as_options
 from cvxleak.sources import SourceSet
@@ -177,7 +177,7 @@ class DesignProblem(Problem):
             violations |= {f"{name} is met": value for name, value in found.items()}
         channel = snapped(positive)
         audit = data.oracle(0).audit(data.channel(channel))
-        leaks = audit.run(CHECKED, clock=Clock(TIME_LIMIT)).upper
+        leaks = audit.run(CHECKED, clock=Clock(work_limit=WORK_LIMIT)).upper
         spent = data.costs.worst(channel)
         value, other, limited = leaks, spent, "distortion"
         if self.goal is Goal.DISTORTION:
@@ -189,7 +189,7 @@ class DesignProblem(Problem):
         """Return a channel near a candidate that meets the budgets, with an audit of its own."""
         data, matrix = self.data.candidate(candidate)
         search = self.search(Learned(data, self.goal, 0), Options())
-        gap, clock = Gap(self.tolerance), Clock(TIME_LIMIT)
+        gap, clock = Gap(self.tolerance), Clock(work_limit=WORK_LIMIT)
         audits = search.run(gap, clock).audits
         channel = audits.fallbacks.repaired(np.maximum(matrix, 0.0), 0.0)
         if data.half_spaces is not None:

@@ -23,6 +23,7 @@ from scipy.special import entr
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.iterative.newton import cholesky_solver, to_boundary
 
 __all__ = ["Optimum", "best_for_law"]
@@ -151,6 +152,7 @@ class _Run:
             close = gap <= max(tol, 0.1 * tol_of_distortion * path.natural_slope)
             if close or self.ended or fruitless == PATIENCE:
                 return best
+            spend(1e6 + path.p.size * path.d.size)
             path.advance()
             self.steps += 1
 

@@ -67,7 +67,7 @@ AUDITING = 0.5
 """Part of the work that audits may take while the cuts have not closed the gap."""
 
 LAST = 0.3
-"""Part of the time limit that is left to audits, where they have more of the gap to close."""
+"""Part of a limit that is left to audits, where they have more of the gap to close."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Run:
         self.learned, self.fallbacks, self.conic, self.options = learned, fallbacks, conic, options
         self.data, self.goal, self.budget = learned.data, fallbacks.goal, fallbacks.budget
         self.oracle, self.costs = learned.oracle, learned.data.costs
-        self.gap, self.clock, self.limit, self.spent = gap, clock, clock.limit, 0.0
+        self.gap, self.clock, self.spent = gap, clock, 0.0
         self.begin, self.enough = learned.work.done, math.inf
         self.rounds: list[Round] = []
         self.lower = Lower()
@@ -137,14 +137,14 @@ class Run:
 
     def go_on(self, gap: Gap, clock: Clock) -> Stopped:
         """Work until the gap is closed or something ends it."""
-        self.gap, self.clock, self.limit = gap, clock, clock.limit
+        self.gap, self.clock = gap, clock
         self.audits.late = False
         if gap.closed(*self.ends):
             return Stopped.TOLERANCE
         try:
             return self._settled() or self._rounds()
         except OutOfTimeError:
-            return Stopped.TIME_LIMIT
+            return Stopped.at_limit(clock)
         finally:
             self.spent += clock.seconds
 
@@ -236,11 +236,11 @@ class Run:
                 return Stopped.TOLERANCE
         while True:
             if self.clock.late or self.audits.late:
-                return Stopped.TIME_LIMIT
+                return Stopped.at_limit(self.clock)
             if self._time_for_audits:
                 self._audit_candidate(last=True)
                 self._log()
-                return Stopped.TIME_LIMIT
+                return Stopped.at_limit(self.clock)
             if self.learned.work.done >= self.enough:
                 return Stopped.WORK_LIMIT
             if len(self.rounds) >= ROUNDS:
@@ -400,8 +400,7 @@ class Run:
     @property
     def _time_for_audits(self) -> bool:
         """Whether the time left is for audits alone: the cuts have less of the gap to close."""
-        limit = self.limit
-        if limit is None or self.clock.left > LAST * limit or self.candidate is None:
+        if self.clock.part_left > LAST or self.candidate is None:
             return False
         return self.audits.value - self.promise > self.promise - self.lower.value
 

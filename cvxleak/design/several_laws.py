@@ -22,6 +22,7 @@ from scipy.linalg import LinAlgError
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.design.rate_distortion import Optimum
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.iterative.newton import to_boundary
@@ -84,6 +85,7 @@ def best_for_laws(
         if gap <= tol or fruitless == PATIENCE or steps == MAX_STEPS or clock.late:
             break
         try:
+            spend(1e6 + distortion.size * (distortion.shape[0] + len(laws) + len(sources)) ** 2)
             path.advance()
         except (LinAlgError, np.linalg.LinAlgError):
             break

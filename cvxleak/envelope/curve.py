@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.validation import Array, real_number
 from cvxleak.envelope.program import Program, Vertex
 from cvxleak.envelope.search import largest_level
@@ -216,6 +216,7 @@ def envelope_curve(
     *,
     tol: float = 1e-6,
     time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
 ) -> EnvelopeCurve:
     """Bound the PML envelope at all delta at once, within `tol` everywhere.
 
@@ -230,6 +231,8 @@ def envelope_curve(
     time_limit : float, optional
         Seconds after which no more nodes are added. Both bounds hold in that case, too; `gap` gives
         the distance between them.
+    work_limit : float or None
+        The same for counted work, as for `PMLEnvelope.solve`.
 
     Raises
     ------
@@ -251,7 +254,7 @@ def envelope_curve(
            [0.894 , 1.    ]])
     """
     accuracy = real_number(tol, "tol", 1e-10)
-    clock = Clock(time_limit)
+    clock = Clock(time_limit, work_limit)
     program = Data(prior, channel).program
     builder = _Builder(program, accuracy * 0.9, clock)
     nodes, growth = builder.run()

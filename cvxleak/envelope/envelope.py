@@ -135,7 +135,7 @@ class PMLEnvelope(Problem):
         delta = self.delta * (1 - self.tie)
         data = Data(self.prior, self.channel, delta or 1e-15)
         levels = largest_level(data.program, min(delta, 1 - TIE), clock)
-        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.NO_PROGRESS
         stored = data.stored() | {"delta": delta}
         witness = data.witness(levels.below)
         if delta > 1 - TIE:

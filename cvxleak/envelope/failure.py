@@ -164,7 +164,7 @@ class FailureProbability(Problem):
         vertex = data.program.solve(
             level, strict=self.strict, tol=max(gap.absolute / 4, 1e-13), clock=clock
         )
-        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.NO_PROGRESS
         stored = data.stored() | {"epsilon": self.threshold, "strict": self.strict}
         witness, proof = data.witness(vertex), {"multipliers": data.multipliers(vertex)}
         with precision():

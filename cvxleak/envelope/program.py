@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.envelope.repair import repaired
 from cvxleak.solvers.highs import quiet_highs
 
@@ -280,6 +281,7 @@ class Program:
         ratios are huge the variables are shares of an output and not masses.
         """
         n, count = self._ratios.shape
+        spend(100 * (n + count + len(self._rows)) + 10 * n * count)
         size, scale = len(self._rows), count * self._scale
         unit = self._mass[self._columns] * scale if self._huge else np.ones(size)
         capacity = np.ones(count) if self._huge else scale * self._mass

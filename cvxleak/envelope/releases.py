@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
+from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import whole_number
 from cvxleak.envelope.envelope import PMLEnvelope
@@ -83,6 +84,7 @@ def repeated_releases(
     tie: float = TIE,
     tol: float = 1e-9,
     time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
 ) -> Bound:
     """Bound the PML envelope of independent releases of one mechanism.
 
@@ -96,7 +98,7 @@ def repeated_releases(
         Number of releases that are independent given the input, at least 1.
     delta, tie
         As for `PMLEnvelope`.
-    tol, time_limit
+    tol, time_limit, work_limit
         As for `PMLEnvelope.solve`.
 
     Returns
@@ -125,7 +127,8 @@ def repeated_releases(
     4.1258
     """
     types = release_types(channel, releases)
-    return PMLEnvelope(prior, types, delta, tie=tie).solve(tol=tol, time_limit=time_limit)
+    problem = PMLEnvelope(prior, types, delta, tie=tie)
+    return problem.solve(tol=tol, time_limit=time_limit, work_limit=work_limit)
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:

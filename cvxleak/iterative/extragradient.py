@@ -12,6 +12,7 @@ from scipy.special import rel_entr, softmax
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import real_number, whole_number
+from cvxleak.core.work import spend
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
@@ -152,6 +153,7 @@ def mirror_prox(
             if ended:
                 stopped = "max_iterations reached" if steps == cap else "time_limit reached"
                 break
+        spend(5e5 + 100 * now.q.size * (len(terms.secrets) + len(terms.sources)))
         here = saddle.operator(now)
         while True:
             half = saddle.prox(now, here, eta)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array, real_number, whole_number
+from cvxleak.core.work import spend
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.newton import cholesky_solver, to_boundary
 from cvxleak.model import Channel, as_channel
@@ -106,6 +107,7 @@ def capacity_interior_point(
         elif clock.late:
             stopped = "time_limit reached"
         elif fruitless < _PATIENCE:
+            spend(1e5 + len(path.rows) ** 2 * (len(path.rows) + matrix.shape[1]) + matrix.size)
             history["step"].append(path.advance(divergences))
             continue
         elif path.grown:

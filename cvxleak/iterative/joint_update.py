@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.iterative.formulas import entropy, information
 from cvxleak.model import Lumped
 
@@ -23,6 +24,12 @@ LEAST_KAPPA = 2.0**-10  # smallest relaxation that a cycle tries
 LOG_ZERO = -1e30  # stands for log 0: finite, so that 0 * log 0 is 0 in a matrix product
 LOG_MULTIPLIER = (-80.0, 45.0)  # where log lam is looked for; past these nothing changes any more
 NEWTON_STEPS = 60  # after these the bracket is halved, which takes 47 steps to close it
+
+STEP = 5e5
+"""Work of an update, however small its arrays are, in multiplications."""
+
+NUMBER = 10.0
+"""And for each probability of each start's channel."""
 
 
 class Iterates(NamedTuple):
@@ -61,6 +68,7 @@ class Updater:
 
         Each start may have a floor b of its own.
         """
+        spend(STEP + NUMBER * len(joint) * self.rows.size)
         floor = np.full(len(joint), self.b) if floor is None else floor
         d, log_pi = self._gradient(joint)
         weights = self._without_multiplier(d, log_pi, kappa)
@@ -156,6 +164,7 @@ class Relaxed(Updater):
         self, joint: Array, guess: Array, kappa: Array, floor: Array | None = None
     ) -> Iterates:
         """Maximize <d, w'> - kappa D(pi' || pi) + lam F(w'); neither guess nor floor matters."""
+        spend(STEP + NUMBER * len(joint) * self.rows.size)
         d, log_pi = self._gradient(joint)
         multiplier = np.full(len(joint), self._multiplier)
         weights, total, _ = self._at(d, log_pi, kappa, multiplier)

@@ -31,6 +31,7 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.wording import counted
+from cvxleak.core.work import spend
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel
 
@@ -157,6 +158,7 @@ def information_saddle(
         return -(value - float(s.sum()) * D), -gradient
 
     def watch(z: Array) -> None:
+        spend(1e7)
         history.append(-dual(z)[0])
         if clock.late:
             raise StopIteration

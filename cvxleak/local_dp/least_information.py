@@ -181,7 +181,7 @@ class MinInformation(BudgetProblem):
             search.take_rough()
         if search.channel is None:
             raise self._unmet(least)
-        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.NO_PROGRESS
         method = (
             f"a conic program by {name}, because the least information is convex in the channel "
             "and concave in the source; its saddle point is repaired"

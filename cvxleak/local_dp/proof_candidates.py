@@ -120,7 +120,9 @@ class Best:
         """Why no further attempt is needed; None if one is."""
         if self.done:
             return Stopped.TOLERANCE
-        return Stopped.TIME_LIMIT if self._clock.late and self.channel is not None else None
+        if self._clock.late and self.channel is not None:
+            return Stopped.at_limit(self._clock)
+        return None
 
     def meets(self, channel: Array) -> bool:
         """Whether a channel meets the budgets in exact arithmetic."""

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import instance, one_of, real_number, short
 from cvxleak.problem.gap import ABSOLUTE_TOLERANCE
@@ -21,8 +22,8 @@ __all__ = ["ABSOLUTE_TOLERANCE", "Bound", "Status", "Stopped", "unit_scale"]
 UNITS = {"nats": 1.0, "bits": math.log(2.0)}
 
 
-Resume = Callable[[float, float | None], "Bound"]
-"""(tol, time_limit) -> a bound at least as good."""
+Resume = Callable[[float, float | None, float | None], "Bound"]
+"""(tol, time_limit, work_limit) -> a bound at least as good."""
 
 
 class Status(enum.Enum):
@@ -65,13 +66,18 @@ class Stopped(enum.Enum):
 
     TOLERANCE = "the gap is within the tolerance"
     TIME_LIMIT = "the time limit was reached"
-    WORK_LIMIT = "the largest number of steps was reached"
+    WORK_LIMIT = "the limit of work was reached"
     INTERRUPTED = "the search was interrupted"
     NO_PROGRESS = "no method makes further progress"
     ROUNDING = "rounding errors prevent a sharper proof"
     TOO_LARGE = "the problem is too large for branch and bound"
     UNCHECKED = "within the tolerance, but user-defined functions cannot be certified"
     CYCLED = "the alternation found an earlier adversary again: it has cycled or converged"
+
+    @classmethod
+    def at_limit(cls, clock: Clock) -> Stopped:
+        """Return which limit of a clock that is late was reached."""
+        return cls.WORK_LIMIT if clock.worked_out else cls.TIME_LIMIT
 
 
 def unit_scale(unit: str) -> float:
@@ -249,8 +255,10 @@ class Bound:
             attained=None if self.attained is None else self.attained * scale,
         )
 
-    def refine(self, tol: float, time_limit: float | None = None) -> Bound:
-        """Continue the search from where it stopped, to a tolerance of `tol`.
+    def refine(
+        self, tol: float, time_limit: float | None = None, work_limit: float | None = WORK_LIMIT
+    ) -> Bound:
+        """Continue the search from where it stopped, to a tolerance of `tol` and with new limits.
 
         Raises
         ------
@@ -261,9 +269,9 @@ class Bound:
         if self._resume is None:
             raise ValidationError(
                 f"{self.name}: this bound cannot be refined; solve the problem again with a "
-                "smaller tol, or a longer time_limit"
+                "smaller tol, or a larger work_limit"
             )
-        return self._resume(tol, time_limit)
+        return self._resume(tol, time_limit, work_limit)
 
     def to_frame(self) -> Any:
         """Return the bound as a one-row pandas DataFrame (needs pandas)."""

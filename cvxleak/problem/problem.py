@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self
 
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.clock import WORK_LIMIT, Clock, Stop
 from cvxleak.core.errors import (
     CertificateError,
     CvxleakError,
@@ -33,9 +33,6 @@ from cvxleak.proofs.checker import PROVERS
 
 __all__ = ["Found", "Problem", "Search", "Toward", "mixtures"]
 
-
-TIME_LIMIT = 60.0
-"""Seconds of a search without a limit of its own."""
 
 REMEDIES = {
     "unit": '; a bound is converted by bound.to("bits")',
@@ -255,7 +252,8 @@ class Problem(Value, ABC):
         self,
         *,
         tol: float | None = None,
-        time_limit: float | None = TIME_LIMIT,
+        time_limit: float | None = None,
+        work_limit: float | None = WORK_LIMIT,
         **options: Any,
     ) -> Bound:
         """Return a lower and an upper bound on the optimal value, both proved.
@@ -266,11 +264,15 @@ class Problem(Value, ABC):
             The gap to reach: upper - lower <= max(tol |upper|, min(tol, 1e-7) scale), where the
             scale is one nat, a probability of 1, or the largest distortion or utility.
             `tolerance` if left out.
-        time_limit : float or None
+        time_limit : float, optional
             Seconds after which the bounds reached are returned (status BRACKETED). Steps that
             cannot be interrupted, and the proof of what was found, may overrun. The limit affects
             nothing but when the search ends: if it is not reached, the result is the same on any
             machine.
+        work_limit : float or None
+            Multiplications after which the bounds reached are returned; the default, 10^10, takes
+            some ten seconds of an ordinary machine. They are counted by the search and not
+            measured, so that it ends at the same place on any machine. None: no limit.
         **options
             Options of the particular problem; see its class.
 
@@ -297,12 +299,12 @@ class Problem(Value, ABC):
         KeyboardInterrupt.
         """
         self._check_options(options)
-        return self.go_on(lambda: self._search(**options), tol, time_limit)
+        return self.go_on(lambda: self._search(**options), tol, time_limit, work_limit)
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse an option that the problem does not have by the names of those that it has."""
         parameters = inspect.signature(self._search).parameters.values()
-        known = ["tol", "time_limit", *(parameter.name for parameter in parameters)]
+        known = ["tol", "time_limit", "work_limit", *(parameter.name for parameter in parameters)]
         stated = inspect.signature(type(self)).parameters  # what the problem is about
         for name in options:
             if name not in known:
@@ -510,6 +512,8 @@ class Problem(Value, ABC):
         begin: Callable[[], Search],
         tol: float | None,
         time_limit: float | None,
+        work_limit: float | None = None,
+        *,
         spent: float = 0.0,
     ) -> Bound:
         """Continue a search of this problem from its current state and return the bound it reaches.
@@ -523,9 +527,10 @@ class Problem(Value, ABC):
             while True:
                 try:
                     interrupts.protected = False
-                    clock = clock or Clock(time_limit)
-                    search = begin() if search is None else search
-                    stopped = search.advance(aim, Stop(clock, search.proof_seconds))
+                    clock = clock or Clock(time_limit, work_limit)
+                    with clock:
+                        search = begin() if search is None else search
+                        stopped = search.advance(aim, Stop(clock, search.proof_seconds))
                 except KeyboardInterrupt:
                     stopped = Stopped.INTERRUPTED
                 interrupts.protected = True
@@ -560,7 +565,7 @@ class Problem(Value, ABC):
             self._certificate(found, found.lower, found.upper, unit),
             found.prices,
             {"seconds": seconds, "stopped": stopped, **found.stats},
-            lambda tol, limit: self.go_on(lambda: search, tol, limit, seconds),
+            lambda tol, time, work: self.go_on(lambda: search, tol, time, work, spent=seconds),
             found.attained,
         ).to(self._information_unit)
         if stopped is Stopped.INTERRUPTED:

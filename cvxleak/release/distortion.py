@@ -169,7 +169,7 @@ class ReleaseDistortion(ReleaseProblem):
         tol = gap.absolute / self.scale
         # The gap is far below what a nudge may cost, or nudging would not be noticed.
         solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol)
-        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.NO_PROGRESS
         kernel = inner.cleaned(solved.point.kernel, distortion, 0.1 * gap.absolute)
         statement = inner.statement() | {"distortion": pack_written(distortion)}
         proof = {"coalitions": solved.proof}

@@ -173,7 +173,7 @@ class _Search:
             self.ascend(self._start(start), gap)
         if not self._open(gap):
             return Stopped.TOLERANCE
-        return Stopped.TIME_LIMIT if stop() else Stopped.NO_PROGRESS
+        return Stopped.at_limit(stop.clock) if stop() else Stopped.NO_PROGRESS
 
     def found(self, gap: Gap) -> Found:
         """Return the best kernel, and what proves the ends."""

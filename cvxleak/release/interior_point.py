@@ -14,6 +14,7 @@ from scipy.sparse.linalg import splu
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.iterative.release_terms import Coalition, Groups, ReleaseTerms
 
 __all__ = ["ReleasePoint", "release_interior_point"]
@@ -132,6 +133,7 @@ def release_interior_point(
     newton = _Newton(terms, terms.rows(cost), np.array(rooms), np.array(prices))
     iterations = 0
     while iterations < MAX_ITERATIONS and not (newton.gap <= tol or newton.exhausted):
+        spend(newton.step_work)
         newton.step()
         iterations += 1
         if clock.late:
@@ -175,6 +177,8 @@ class _Newton:
         parts = [part for one in systems for part in (one.pairs, one.classes)]
         parts += [*equalities, row_sums]
         unknowns = len(rooms) + sum(part.sum(axis=0).size for part in parts)
+        # A factorization does ten multiplications in the time of one elsewhere.
+        self.step_work = 1e6 + 0.1 * min(unknowns, DENSE) ** 2 * unknowns
         self._full = unknowns <= DENSE and unknowns * len(cells) <= FULL
         self._pairs = [self._stored(one.pairs) for one in systems]
         self._classes = [self._stored(one.classes) for one in systems]

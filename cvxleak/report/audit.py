@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number
 from cvxleak.model import (
@@ -57,6 +58,7 @@ def audit_report(
     curves: bool = False,
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the report of an audit: every measure that applies to one output of a mechanism.
@@ -103,6 +105,8 @@ def audit_report(
         Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
         Seconds for all these searches together; what is not closed then is reported BRACKETED.
+    work_limit : float or None
+        As for `Problem.solve`, for each search.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -153,6 +157,7 @@ def audit_report(
                     f"{name}: needs a mechanism whose channel is known; this one is {mechanism!r}"
                 )
     told = None if gain is None else GainForm(gain, form)
+    limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit, "work_limit": work_limit}
     others, apart = [], []
     if not isinstance(noise, RealOutput):
         bound = solved(progress, names.CAPACITY, Capacity(noise).solve)
@@ -160,9 +165,7 @@ def audit_report(
         others.append(Quantity.of_bound(names.CAPACITY, bound, unit, meaning))
     if independent is not None:
         apart = list(
-            independent_leakage(
-                mechanism, targets, independent, unit, tol, time_limit, progress, told
-            )
+            independent_leakage(mechanism, targets, independent, unit, limits, progress, told)
         )
     if isinstance(noise, Channel):
         others += computed(whole_dataset(mechanism), unit, progress)
@@ -172,7 +175,7 @@ def audit_report(
         others += posteriors(mechanism, law, shown)
     if distortion is not None:
         others += computed(distortions(mechanism, distortion, law), unit, progress)
-    searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries, told)
+    searches = Searches(mechanism, unit, limits, progress, adversaries, told)
     found = list(searches.run(targets, floors))
     facts: dict[str, Any] = {
         "records": mechanism.space.records,
@@ -201,8 +204,7 @@ def independent_leakage(
     targets: Sequence[Target],
     known: Mapping[str, Any],
     unit: str,
-    tol: float | None,
-    time_limit: float | None,
+    limits: Mapping[str, Any],
     progress: Progress,
     told: GainForm | None = None,
 ) -> Iterator[Quantity]:
@@ -213,12 +215,11 @@ def independent_leakage(
     from cvxleak.audit import ProductLeakage
     from cvxleak.audit.meaning import meaning_of
 
-    options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
     for target in targets:
         if target.size == 1:
             problem = ProductLeakage(mechanism, records=target.record, **known)
             what = names.INDEPENDENT_LEAKAGE
-            bound = solved(progress, what, problem.solve, **options)
+            bound = solved(progress, what, problem.solve, **limits)
             meaning = say.independent(target.subject, known)
             yield Quantity.of_bound(what, bound, unit, meaning, record=bound.witness.records[0])
             if told is None or told.is_leakage:
@@ -230,7 +231,7 @@ def independent_leakage(
             except ValidationError:  # a gain of many actions, or what is known beforehand
                 continue
             what = names.INDEPENDENT_GAIN
-            bound = solved(progress, what, problem.solve, **options)
+            bound = solved(progress, what, problem.solve, **limits)
             meaning = meaning_of(told, target.subject, say.who_independent(known))
             yield Quantity.of_bound(what, bound, unit, meaning, record=bound.witness.records[0])
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures import mutual_information
 from cvxleak.problem.bound import unit_scale
@@ -27,6 +28,7 @@ def design_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the best channel of a design problem, and what is proved about it.
@@ -39,6 +41,8 @@ def design_report(
         Relative gap to reach; the problem's own if left out.
     time_limit : float or None
         Seconds; what is not closed then is reported BRACKETED.
+    work_limit : float or None
+        As for `Problem.solve`.
     progress : Progress, optional
         Is told about progress.
 
@@ -76,7 +80,8 @@ def design_report(
         )
     scale = unit_scale(unit)
     progress = as_progress(progress)
-    bound = solved(progress, "design", problem.solve, tol=tol, time_limit=time_limit)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
+    bound = solved(progress, "design", problem.solve, tol=tol, **limits)
     design: Design = bound.witness
     leakage = isinstance(problem, MinLeakage)
     name = names.LEAST_LEAKAGE if leakage else names.LEAST_DISTORTION

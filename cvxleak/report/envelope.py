@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from cvxleak import envelope, measures
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, real_number
 from cvxleak.model import Channel, Prior, as_channel, as_prior
@@ -48,6 +48,7 @@ def envelope_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the PML envelope and the failure probabilities of a channel, exact and bounded.
@@ -69,6 +70,8 @@ def envelope_report(
         Gap to reach, in nats and in probability; the problems' own if left out.
     time_limit : float or None
         Seconds for all of it; what is not closed then is reported BRACKETED.
+    work_limit : float or None
+        As for `Problem.solve`, for each search.
     progress : Progress, optional
         Is told about progress.
 
@@ -103,7 +106,7 @@ def envelope_report(
     if not probabilities and not levels:
         raise ValidationError("delta: found none, and no epsilon; at least one is needed")
     progress, clock = as_progress(progress), Clock(time_limit)
-    solve = functools.partial(solved, progress, tol=tol)
+    solve = functools.partial(solved, progress, tol=tol, work_limit=work_limit)
     found: list[Quantity] = []
     for place, d in enumerate(probabilities):
         problem = envelope.PMLEnvelope(law, rows, d)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak import measures
+from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.validation import in_order, real_number, whole_number
 from cvxleak.model import Guess, GuessInTries, Mechanism, Prior
 from cvxleak.model.prior import named_law
@@ -57,6 +58,7 @@ def explain(
     independent: Mapping[str, Any] | None = None,
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return what a mechanism's privacy means, in the terms of several communities side by side.
@@ -90,7 +92,7 @@ def explain(
         What is known of the distributions of independent records, as for `audit_report`; nothing if
         left out. If given, the report also has the most by which the output helps to guess a
         record.
-    tol, time_limit, progress
+    tol, time_limit, work_limit, progress
         As for `audit_report`.
 
     Returns
@@ -139,11 +141,12 @@ def explain(
     ]
     known = {} if independent is None else independent
     guess = None if independent is None else GainForm(Guess(), "rise")
-    found += independent_leakage(mechanism, targets, known, unit, tol, time_limit, progress, guess)
+    limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit, "work_limit": work_limit}
+    found += independent_leakage(mechanism, targets, known, unit, limits, progress, guess)
     if law is not None:
         found += under_prior(mechanism, law, unit, progress)
         found += posteriors(mechanism, law, ())
-    found += Searches(mechanism, unit, tol, time_limit, progress).run(targets, floors)
+    found += Searches(mechanism, unit, limits, progress).run(targets, floors)
     rates = np.linspace(0, 1, CURVE)
     hits = 1 - measures.record_trade_off(mechanism, rates)
     facts = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
 
+from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.validation import Array, instance, real_number
 from cvxleak.envelope import response_dp_epsilon
 from cvxleak.measures import local_dp_epsilon
@@ -34,6 +35,7 @@ def local_dp_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the least epsilon for a worst-case distortion, or the reverse, and the channel.
@@ -43,7 +45,7 @@ def local_dp_report(
     problem : MinLocalDP or MinDistortionLocalDP
     unit : {"nats", "bits"}
         Of information in the report.
-    tol, time_limit : float
+    tol, time_limit, work_limit : float
         As for `Problem.solve`.
     progress : Progress, optional
         Is told about progress.
@@ -92,7 +94,8 @@ def local_dp_report(
     progress.begin("class of the source set")
     found = classify(problem.sources, cap=FOLDINGS)
     progress.end()
-    bound = solved(progress, what, problem.solve, tol=tol, time_limit=time_limit)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
+    bound = solved(progress, what, problem.solve, tol=tol, **limits)
     optimum = Quantity.of_bound(name, bound, unit, meaning)
     known, channel = problem.sources, bound.witness
     cost = 1 - np.eye(known.size) if problem.distortion is None else problem.distortion.matrix

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.validation import instance
 from cvxleak.model import Channel
 from cvxleak.problem import Problem
@@ -20,6 +21,7 @@ def problem_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the lower and upper bound of a problem as a report.
@@ -29,7 +31,7 @@ def problem_report(
     problem : Problem
     unit : {"nats", "bits"}
         Of information.
-    tol, time_limit : float
+    tol, time_limit, work_limit : float
         As for `Problem.solve`.
     progress : Progress, optional
         Is told about progress.
@@ -54,7 +56,7 @@ def problem_report(
     """
     progress = as_progress(progress)
     instance(problem, Problem, "problem")
-    options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
+    options: dict[str, Any] = {"tol": tol, "time_limit": time_limit, "work_limit": work_limit}
     if "progress" in inspect.signature(problem._search).parameters:
         options["progress"] = progress.update
     bound = solved(progress, problem.name, problem.solve, unit=problem.unit, **options)

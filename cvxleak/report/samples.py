@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.validation import in_order, real_number
 from cvxleak.core.wording import rounded
 from cvxleak.model import Knowledge, Query
@@ -38,6 +38,7 @@ def samples_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the report of an audit from draws: all its statements hold at one confidence level.
@@ -57,6 +58,8 @@ def samples_report(
         As for `audit_samples`.
     time_limit : float or None
         Seconds for all searches together.
+    work_limit : float or None
+        As for `Problem.solve`, for each search.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -96,6 +99,7 @@ def samples_report(
             confidence=confidence,
             tol=tol,
             time_limit=seconds,
+            work_limit=work_limit,
             progress=progress.update,
         )
 

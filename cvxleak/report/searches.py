@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
@@ -38,10 +38,10 @@ class Searches:
     ----------
     mechanism : Mechanism
     unit : str
-    tol : float or None
-        Relative gap that each search aims at; that of `RecordLeakage` if None.
-    time_limit : float or None
-        Seconds for all of them; each may use an even share of what the others left.
+    limits : mapping
+        ``tol``, the relative gap that each search aims at, that of `RecordLeakage` if None;
+        ``time_limit``, seconds for all of them, of which each may use an even share of what the
+        others left; and the ``work_limit`` of each.
     progress : Progress
     adversaries : Knowledge or None
         What else is known of the adversaries' beliefs.
@@ -53,8 +53,7 @@ class Searches:
         self,
         mechanism: Mechanism,
         unit: str,
-        tol: float | None,
-        time_limit: float | None,
+        limits: Mapping[str, Any],
         progress: Progress,
         adversaries: Knowledge | None = None,
         told: GainForm | None = None,
@@ -63,8 +62,9 @@ class Searches:
 
         self.mechanism = mechanism
         self.unit = unit
+        tol, self.time_limit = limits["tol"], limits["time_limit"]
         self.tol = RecordLeakage.tolerance if tol is None else tol
-        self.time_limit = time_limit
+        self.options = {"tol": self.tol, "work_limit": limits["work_limit"]}
         self.progress = progress
         self.adversaries = adversaries
         self.told = told
@@ -108,7 +108,7 @@ class Searches:
                     yield self._balance(target, floor, bounds[0], bound, share)
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
-        options = {"tol": self.tol, "time_limit": seconds, "progress": self.progress.update}
+        options = self.options | {"time_limit": seconds, "progress": self.progress.update}
         return solved(self.progress, what, problem.solve, unit=problem.unit, **options)
 
     def _leakage(
@@ -212,7 +212,7 @@ class Searches:
         from cvxleak.audit import balance_of
 
         solve = functools.partial(balance_of, free, bound)
-        found = solved(self.progress, names.BALANCE, solve, tol=self.tol, time_limit=share)
+        found = solved(self.progress, names.BALANCE, solve, time_limit=share, **self.options)
         return Quantity.of_bound(
             names.BALANCE,
             found,

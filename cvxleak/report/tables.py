@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import in_order, instance, one_of, real_number
 from cvxleak.core.value import preview
@@ -58,6 +58,7 @@ def table_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the report on what a table of counts reveals about one person's cell.
@@ -90,6 +91,8 @@ def table_report(
         For the searches at `entropy_floors`, as for `audit_report`.
     time_limit : float or None
         Seconds for all of this together.
+    work_limit : float or None
+        As for `Problem.solve`, for each search.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -150,7 +153,6 @@ def table_report(
             ) from error
         floors = check_floors(mechanism, entropy_floors, unit)
     clock = Clock(time_limit)
-    clock = Clock(time_limit)
     known_laws = {} if independent is None else dict(instance(independent, Mapping, "independent"))
     for name in known_laws:
         one_of(name, ("laws", "least_probability"), "independent")
@@ -173,14 +175,17 @@ def table_report(
             functools.partial(table_privacy, asked, this_table=known, progress=progress.update),
             unit=names.PROBABILITY,
             time_limit=clock.share(2),
+            work_limit=work_limit,
         )
         told = table_leakage(asked, **known_laws)
-        shares = clock.shares(len(levels) + 4 + len(floors) + (values is not None))
+        parts = clock.shares(len(levels) + 4 + len(floors) + (values is not None))
+        shares = ({"time_limit": share, "work_limit": work_limit} for share in parts)
         found += _private(privacy, levels, unit, progress, shares)
         found += _to_independent(told, known_laws, unit, progress, shares)
     if floors:
         limit = clock.share(2) if values is not None else clock.limit
-        search = Searches(asked.mechanism, unit, tol, limit, progress)
+        limits = {"tol": tol, "time_limit": limit, "work_limit": work_limit}
+        search = Searches(asked.mechanism, unit, limits, progress)
         found += search.run(check_targets(asked.mechanism, None, [1]), floors)
     counted = asked.table.counts is not None
     if counted:
@@ -189,7 +194,7 @@ def table_report(
 
         def told_of_each(**options: Any) -> list[RealizedLeakage]:
             try:
-                options.setdefault("time_limit", clock.limit)
+                options = {"time_limit": clock.limit, "work_limit": work_limit} | options
                 return [realized_leakage(asked, values, prior, progress=progress.update, **options)]
             except SolveInterrupted as error:
                 raise SolveInterrupted([error.bound]) from error
@@ -212,6 +217,7 @@ def table_report(
                 progress=progress.count,
             ),
             time_limit=clock.share(2),
+            work_limit=work_limit,
         )
         certain = _certain(possible, clock.late, progress)
         for key in ("lower", "upper"):
@@ -237,11 +243,11 @@ def _private(
     levels: Sequence[float],
     unit: str,
     progress: Progress,
-    shares: Iterator[float | None],
+    shares: Iterator[Mapping[str, Any]],
 ) -> Iterator[Quantity]:
     """Yield how well the whole table tells in which of two cells one person is.
 
-    `shares` are the time limits.
+    `shares` are the limits of each search.
     """
 
     def profile(what: str, epsilon: float) -> Bound:
@@ -251,7 +257,7 @@ def _private(
             functools.partial(privacy.profile, progress=progress.update),
             unit=names.PROBABILITY,
             epsilon=epsilon,
-            time_limit=next(shares),
+            **next(shares),
         )
 
     test = profile(names.ADVANTAGE, 0.0)
@@ -269,7 +275,7 @@ def _private(
     if progress.interrupted:
         return
     solve = functools.partial(privacy.zcdp, progress=progress.update)
-    rho = solved(progress, names.TABLE_ZCDP, solve, time_limit=next(shares))
+    rho = solved(progress, names.TABLE_ZCDP, solve, **next(shares))
     meaning = "The rho of zero-concentrated differential privacy of the whole table"
     if rho.lower == math.inf:
         meaning = (
@@ -307,31 +313,31 @@ def _to_independent(
     known: Mapping[str, Any],
     unit: str,
     progress: Progress,
-    shares: Iterator[float | None],
+    shares: Iterator[Mapping[str, Any]],
 ) -> Iterator[Quantity]:
     """Yield what the table and the number that tells most tell, all people being independent."""
     if progress.interrupted:
         return
     labels = told.release.numbers
 
-    def numbers(time_limit: float | None) -> dict[Any, Bound]:
+    def numbers(time_limit: float | None, work_limit: float | None) -> dict[Any, Bound]:
         bounds, clock = {}, Clock(time_limit)
         try:
             for done, label in enumerate(labels):
                 progress.count(done, len(labels))
-                bounds[label] = told.number(label, time_limit=clock.limit)
+                bounds[label] = told.number(label, time_limit=clock.limit, work_limit=work_limit)
         except KeyboardInterrupt as error:
             raise SolveInterrupted(bounds) from error
         return bounds
 
-    bounds = solved(progress, names.INDEPENDENT_LEAKAGE, numbers, time_limit=next(shares))
+    bounds = solved(progress, names.INDEPENDENT_LEAKAGE, numbers, **next(shares))
     if progress.interrupted:
         return
     whole = solved(
         progress,
         names.INDEPENDENT_LEAKAGE,
         functools.partial(told.whole, progress=progress.update),
-        time_limit=next(shares),
+        **next(shares),
     )
     label = max(bounds, key=lambda one: bounds[one].upper)
     for subject, value, bound in (
@@ -348,7 +354,7 @@ def _realized(realized: RealizedLeakage, unit: str, clock: Clock) -> Iterator[Qu
     cell, before = _text(realized.cells[place]), float(realized.prior[place])
     least, most = float(realized.pml_lower[place]), float(realized.pml[place])
     ends = float(realized.lower[place, place]), float(realized.upper[place, place])
-    why = Stopped.TIME_LIMIT if clock.late else Stopped.WORK_LIMIT
+    why = Stopped.at_limit(clock) if clock.late else Stopped.WORK_LIMIT
     stats = {"seconds": clock.seconds, "stopped": why}
     meaning = (
         f"What was published tells most about a person in {cell}: it multiplies the expected gain "

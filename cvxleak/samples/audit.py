@@ -13,14 +13,13 @@ import numpy as np
 
 from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity
-from cvxleak.core.clock import Clock, check_progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, instance, short
 from cvxleak.core.value import preview
 from cvxleak.core.wording import counted, rounded
 from cvxleak.model import ChannelSet, Knowledge, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
-from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.samples.columns import Columns, columns_between, columns_listed, columns_seen
 from cvxleak.samples.counts import channels_from_counts, read_confidence
 from cvxleak.samples.reading import Samples, read_samples
@@ -186,7 +185,8 @@ def audit_samples(
     bins: int | Iterable[float] | None = None,
     rng: int | np.random.Generator = 0,
     tol: float | None = None,
-    time_limit: float | None = TIME_LIMIT,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     progress: Callable[[float, float, int], None] | None = None,
 ) -> SampleAudit:
     """Audit a mechanism from draws: pairs of a secret and an output.
@@ -218,7 +218,7 @@ def audit_samples(
         the confidence.
     tol : float, optional
         As for `Problem.solve`; 0.01 for the capacity and 0.0001 for record leakage if left out.
-    time_limit, progress
+    time_limit, work_limit, progress
         As for `record_leakage`.
 
     Returns
@@ -271,12 +271,12 @@ def audit_samples(
         table[x, y] = many
     channels = channels_from_counts(table, level, inputs=rows, outputs=columns.labels)
 
-    clock, size, interrupted = Clock(time_limit), len(rows), False
+    clock, size, interrupted = Clock(time_limit, work_limit), len(rows), False
     bound = most = capacity(channels, tol=TOLERANCE if tol is None else tol)
     if query is not None or entropy_floor is not None or adversaries is not None:
         asked = query if query is not None else _one_record(rows)
         size = max(map(len, asked.space.alphabets))
-        options: dict[str, Any] = {"tol": tol, "time_limit": clock.limit, "progress": progress}
+        options: dict[str, Any] = {"tol": tol, "progress": progress, **clock.limits}
         options["adversaries"] = adversaries
         floor = 0.0 if entropy_floor is None else entropy_floor
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import short
+from cvxleak.core.work import spend
 from cvxleak.solvers.highs import withhold_banner
 
 if TYPE_CHECKING:
@@ -93,6 +94,12 @@ values are near 1 and so are their multipliers, which say what a missed constrai
 Interior-point methods (CLARABEL, ECOS) come to where rounding stops them, a first-order method
 (SCS) pays for each digit with iterations, and HiGHS ends at a vertex, right up to rounding.
 """
+
+PROGRAM = 3e7
+"""Work of stating a program to a solver, in multiplications."""
+
+ENTRY = 100.0
+"""Work of a solver's iteration for each number of the program's data."""
 
 LEAST_SECONDS = 1e-3
 """SCS reads a limit of zero as no limit."""
@@ -210,7 +217,17 @@ def attempt(
         if not options:
             raise
         raise ValidationError(f"solver_options: {name} refuses them: {error}") from error
+    finally:
+        spend(_work_of(problem))
     return str(problem.status)
+
+
+def _work_of(problem: cp.Problem) -> float:
+    """Return about how many multiplications a solver took, from its iterations and the sizes."""
+    size = problem.size_metrics
+    stats = problem.solver_stats
+    steps = (stats.num_iters if stats is not None else None) or 1
+    return PROGRAM + steps * ENTRY * size.num_scalar_data
 
 
 def _takes(solver: str, problem: cp.Problem) -> bool:

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.solvers.conic import SOLVERS, attempt, check_solver
 
 __all__ = ["Answer", "LinearSolver"]
@@ -91,6 +92,7 @@ class LinearSolver:
         if self.clock.limit is not None:
             options["time_limit"] = self.clock.left
         answer = linprog(*program, method="highs", options=options)
+        spend(3e6 + (1 + answer.nit) * 100 * len(program[0]))
         if answer.status not in (0, 1):
             # Presolving can take programs without much room for ones without any.
             answer = linprog(*program, method="highs", options={**options, "presolve": False})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import instance, real_number
 from cvxleak.problem import Bound
@@ -25,7 +25,8 @@ def calibrate_table(
     zcdp: float | None = None,
     this_table: bool = False,
     resolution: float | None = None,
-    time_limit: float | None = 120.0,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     progress: Callable[[float, float, int], None] | None = None,
 ) -> Calibration:
     """Find the least noise of a family with which a whole table meets a privacy target.
@@ -101,11 +102,13 @@ def calibrate_table(
     clock = Clock(time_limit)
 
     def audited(release: TableRelease) -> Bound:
-        privacy = table_privacy(release, this_table=given, time_limit=clock.share(2))
-        limit = clock.limit
+        privacy = table_privacy(
+            release, this_table=given, time_limit=clock.share(2), work_limit=work_limit
+        )
+        limits: dict[str, Any] = {"time_limit": clock.limit, "work_limit": work_limit}
         if zcdp is not None:
-            return privacy.zcdp(time_limit=limit)
-        return privacy.profile(level, time_limit=limit)
+            return privacy.zcdp(**limits)
+        return privacy.profile(level, **limits)
 
     return least_noise(
         family, TableRelease, audited, between, target, resolution, clock, what, progress

@@ -29,7 +29,7 @@ OFF = 2.0**-50
 def product_reached(mechanism: Mechanism, clock: Clock, **known: Any) -> Bound:
     """Return what `product_leakage` reaches in the time that is left, or before Ctrl-C."""
     try:
-        return product_leakage(mechanism, time_limit=clock.limit, **known)
+        return product_leakage(mechanism, **clock.limits, **known)
     except SolveInterrupted as error:
         if error.bound is None:
             raise

@@ -131,13 +131,13 @@ def largest(
                 break
             if progress is not None:
                 progress(lower, max(upper, rest), len(given) + done)
-            bound = capacity(given[place].channel(cells), time_limit=clock.limit)
+            bound = capacity(given[place].channel(cells), **clock.limits)
             upper = max(upper, min(bound.upper, above[place]))
             if best is None or bound.lower > lower:
                 best, lower = (bound, place), bound.lower
         else:
             rest = unseen
-        stopped = Stopped.TIME_LIMIT if clock.late else None
+        stopped = Stopped.at_limit(clock) if clock.late else None
     except KeyboardInterrupt:
         stopped = Stopped.INTERRUPTED
     bound, chosen = (_NOTHING, None) if best is None else best

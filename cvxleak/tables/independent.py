@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit import record_leakage
 from cvxleak.audit.cases import known_laws
-from cvxleak.core.clock import Clock, Progress, check_progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.core.value import Value, preview
@@ -107,6 +107,7 @@ class TableLeakage(Value):
         label: Cell | Hashable,
         *,
         time_limit: float | None = None,
+        work_limit: float | None = WORK_LIMIT,
         progress: Progress | None = None,
     ) -> Bound:
         """Bound the leakage of one published number about one person's cell.
@@ -115,9 +116,9 @@ class TableLeakage(Value):
         ----------
         label : tuple
             One of `TableRelease.numbers`.
-        time_limit : float or None
-            Seconds after which the bounds reached are returned. What is finished is kept, and is
-            not computed again.
+        time_limit, work_limit : float or None
+            Seconds, and multiplications (`Problem.solve`), after which the bounds reached are
+            returned. What is finished is kept, and is not computed again.
         progress : callable, optional
             Called as progress(lower, upper, parts so far), where the parts are counts of the other
             people.
@@ -143,7 +144,7 @@ class TableLeakage(Value):
                 f"label: found {short(label)}; the numbers are {preview(numbers)}"
             )
         try:
-            bound = self._number(numbers.index(found), Clock(time_limit), progress)
+            bound = self._number(numbers.index(found), Clock(time_limit, work_limit), progress)
         except KeyboardInterrupt:
             bound = _trivial(NUMBER, 2)
         return _unless_interrupted(bound)
@@ -182,7 +183,11 @@ class TableLeakage(Value):
 
     def _keep(self, key: Any, bound: Bound) -> None:
         """Keep a bound that is finished."""
-        if bound.stats.get("stopped") not in (Stopped.TIME_LIMIT, Stopped.INTERRUPTED):
+        if bound.stats.get("stopped") not in (
+            Stopped.TIME_LIMIT,
+            Stopped.WORK_LIMIT,
+            Stopped.INTERRUPTED,
+        ):
             self._bounds[key] = bound
 
     def _others_known(self, noise: Noise, clock: Clock, progress: Progress | None) -> Bound:
@@ -202,8 +207,8 @@ class TableLeakage(Value):
                 if progress is not None:
                     progress(max((one.lower for one in found), default=0.0), most, len(found))
                 bit = AdditiveQuery(RecordSpace.binary(1), [(0, 1)], lambda one, v=value: v + one)
-                found.append(record_leakage(Mechanism(bit, noise), 0.0, time_limit=clock.limit))
-            stopped = Stopped.TIME_LIMIT if clock.late else None
+                found.append(record_leakage(Mechanism(bit, noise), 0.0, **clock.limits))
+            stopped = Stopped.at_limit(clock) if clock.late else None
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
             if not found:
@@ -226,14 +231,20 @@ class TableLeakage(Value):
         law[places[0]], law[other] = share, 1 - share
         return TableAdversary(tuple(others[:cells]), Prior(law, table.alphabet))
 
-    def whole(self, *, time_limit: float | None = None, progress: Progress | None = None) -> Bound:
+    def whole(
+        self,
+        *,
+        time_limit: float | None = None,
+        work_limit: float | None = WORK_LIMIT,
+        progress: Progress | None = None,
+    ) -> Bound:
         """Bound the leakage of the whole table about one person's cell.
 
         Parameters
         ----------
-        time_limit : float or None
-            Seconds after which the bounds reached are returned. A finished result is kept, and is
-            not computed again.
+        time_limit, work_limit : float or None
+            Seconds, and multiplications (`Problem.solve`), after which the bounds reached are
+            returned. A finished result is kept, and is not computed again.
         progress : callable, optional
             Called as progress(lower, upper, parts so far), where the parts are tables of the other
             people, or published numbers.
@@ -255,7 +266,7 @@ class TableLeakage(Value):
         check_progress(progress)
         if WHOLE in self._bounds:
             return self._bounds[WHOLE]
-        clock = Clock(time_limit)
+        clock = Clock(time_limit, work_limit)
         try:
             bound = (
                 self._written_out(clock)
@@ -344,7 +355,7 @@ class TableLeakage(Value):
                     progress(ends[0], ends[1], done)
                 if done and clock.late:
                     break
-            stopped = Stopped.TIME_LIMIT if clock.late else None
+            stopped = Stopped.at_limit(clock) if clock.late else None
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
         lower, upper, witness = ends
@@ -389,7 +400,7 @@ class TableLeakage(Value):
         elif separate:
             # The worst others are known ones.
             yield
-            ends[1] = TableLeakage(self.release).whole(time_limit=clock.limit).upper
+            ends[1] = TableLeakage(self.release).whole(**clock.limits).upper
 
     def __repr__(self) -> str:
         known = "".join(f", {name}={short(value)}" for name, value in self._known.items())

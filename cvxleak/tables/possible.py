@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, lil_array, vstack
 
-from cvxleak.core.clock import Clock, check_progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, check_progress
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, short
@@ -126,6 +126,7 @@ def possible_counts(
     *,
     known_people: int | None = None,
     time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     progress: Callable[[int, int], None] | None = None,
 ) -> PossibleCounts:
     """Bound the true counts, given all published numbers, and nothing else unless it is said.
@@ -148,10 +149,11 @@ def possible_counts(
         The true number of people in the table (or an upper bound on it, if some may be outside), if
         it is known besides what was published: from elsewhere (a priori, in the terms of disclosure
         control), and exactly. A total that was rounded is no such number; it is published.
-    time_limit : float or None
-        Seconds after which the numbers that are left get bounds from the cells and margins that
-        they share people with, without linear programs; their `smallest` and `largest` are a value
-        that was found. The first number is always computed.
+    time_limit, work_limit : float or None
+        Seconds, and multiplications (`Problem.solve`), after which the numbers that are left get
+        bounds from the cells and margins that they share people with, without linear programs;
+        their `smallest` and `largest` are a value that was found. The first number is always
+        computed.
     progress : callable, optional
         Called as progress(numbers so far, numbers in all) before each number.
 
@@ -207,7 +209,7 @@ def possible_counts(
     asked = release
     values, people = asked.as_published(published), checked_known_people(known_people)
     program = _Program(asked, values, people)
-    sums, clock = asked.table.sums, Clock(time_limit)
+    sums, clock = asked.table.sums, Clock(time_limit, work_limit)
     ends: list[tuple[int, int | None, int, int | None]] = []
 
     def found() -> PossibleCounts:

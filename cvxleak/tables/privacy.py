@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.clock import Clock, Progress, check_progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import (
     Array,
@@ -192,7 +192,7 @@ class TablePrivacy(Value):
                 if progress is not None:
                     progress(lower, most if unseen else max(upper, rest), len(above) + done)
                 if done and clock.late:
-                    stopped = Stopped.TIME_LIMIT
+                    stopped = Stopped.at_limit(clock)
                     break
                 low, high = fine(place, rest)
                 upper = max(upper, min(high, rest))
@@ -201,7 +201,7 @@ class TablePrivacy(Value):
             else:
                 rest = 0.0
             if unseen:
-                stopped = Stopped.TIME_LIMIT
+                stopped = Stopped.at_limit(clock)
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
         return lower, max(lower, upper, most if unseen else rest), best, stopped
@@ -224,6 +224,7 @@ class TablePrivacy(Value):
         epsilon: float,
         *,
         time_limit: float | None = None,
+        work_limit: float | None = WORK_LIMIT,
         progress: Progress | None = None,
     ) -> Bound:
         """Bound the least delta for which (epsilon, delta)-differential privacy holds.
@@ -234,10 +235,10 @@ class TablePrivacy(Value):
         ----------
         epsilon : float
             In nats, from 0 to 1e4.
-        time_limit : float or None
-            Seconds after which no further move is examined, including those that `table_privacy`
-            left open. Both bounds are valid in that case, too, and after Ctrl-C, which raises
-            `cvxleak.core.SolveInterrupted` with the bounds reached.
+        time_limit, work_limit : float or None
+            Seconds, and multiplications (`Problem.solve`), after which no further move is examined,
+            including those that `table_privacy` left open. Both bounds are valid in that case, too,
+            and after Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bounds reached.
         progress : callable, optional
             Called as progress(lower, upper, moves so far): while the moves are sorted by what they
             change, while each kind is bounded on a coarse grid, and then the worst on a fine one.
@@ -255,7 +256,7 @@ class TablePrivacy(Value):
         """
         check_progress(progress)
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
-        clock = Clock(time_limit)
+        clock = Clock(time_limit, work_limit)
         lower, upper, place, stopped = self._delta(level, clock, progress)
         return self._bound("delta", lower, upper, place, stopped, clock, "probability")
 
@@ -294,6 +295,7 @@ class TablePrivacy(Value):
         false_alarms: ArrayLike,
         *,
         time_limit: float | None = None,
+        work_limit: float | None = WORK_LIMIT,
         progress: Progress | None = None,
     ) -> TradeOffEnds:
         """Bound the trade-off curve: the least miss probability at given false-alarm probabilities.
@@ -305,7 +307,7 @@ class TablePrivacy(Value):
         ----------
         false_alarms : array_like
             Probabilities a, of any shape.
-        time_limit, progress
+        time_limit, work_limit, progress
             As for `profile`: progress(lower, upper, levels so far) has the bounds of the curve
             where they are furthest apart.
 
@@ -334,7 +336,7 @@ class TablePrivacy(Value):
         if not ((rates >= 0) & (rates <= 1)).all():
             raise ValidationError("false_alarms: found one outside of [0, 1]")
         flat = rates.ravel()
-        clock, known = Clock(time_limit), dict[float, Point]()
+        clock, known = Clock(time_limit, work_limit), dict[float, Point]()
         try:
             self._narrow(flat, known, clock, progress)
             interrupted = False
@@ -439,14 +441,20 @@ class TablePrivacy(Value):
             self._known[level] = lower, upper, place
         return lower, upper, place
 
-    def zcdp(self, *, time_limit: float | None = None, progress: Progress | None = None) -> Bound:
+    def zcdp(
+        self,
+        *,
+        time_limit: float | None = None,
+        work_limit: float | None = WORK_LIMIT,
+        progress: Progress | None = None,
+    ) -> Bound:
         """Bound the least rho for which the table is rho-zCDP; infinite if P or R excludes a value.
 
         It is the largest D_alpha(P || R) / alpha over orders alpha > 1.
 
         Parameters
         ----------
-        time_limit, progress
+        time_limit, work_limit, progress
             As for `profile`.
 
         Returns
@@ -460,7 +468,7 @@ class TablePrivacy(Value):
             Ctrl-C; its ``bound`` has the bounds reached.
         """
         check_progress(progress)
-        clock, rho = Clock(time_limit), Rho(self._book)
+        clock, rho = Clock(time_limit, work_limit), Rho(self._book)
         lower, upper, place, stopped = self._largest(
             lambda place: rho.above(self._cases[place]),
             lambda place, above: rho.of(self._cases[place], above),
@@ -483,6 +491,7 @@ def table_privacy(
     *,
     this_table: bool = False,
     time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> TablePrivacy:
     """Bound how well a whole table distinguishes two cells of one person: differential privacy.
@@ -512,10 +521,10 @@ def table_privacy(
         If true, the true counts are those of the release's table, and the person who moves is in
         one of its cells. If false, the maximum is over all tables of n people, which is
         differential privacy.
-    time_limit : float or None
-        If keys link numbers: seconds after which no further move is examined here. `profile` and
-        the other methods continue with those that are left. As long as any are left, the upper
-        bounds are the trivial ones.
+    time_limit, work_limit : float or None
+        If keys link numbers: seconds, and multiplications (`Problem.solve`), after which no further
+        move is examined here. `profile` and the other methods continue with those that are left. As
+        long as any are left, the upper bounds are the trivial ones.
     progress : callable, optional
         If keys link numbers, called as progress(0.0, 1.0, moves so far) while their joint
         distributions are computed.
@@ -558,7 +567,7 @@ def table_privacy(
     if exact:
         _ = given.table.in_cells  # raises if there are none
     _ = given.table.people  # as here
-    clock = Clock(time_limit)
+    clock = Clock(time_limit, work_limit)
     found = TablePrivacy(given, _places(given, move), exact)
     if given.linked or (exact and move is not None):
         try:  # raises if no person can make this move, or if keys link too much

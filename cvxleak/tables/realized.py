@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.clock import Clock, Progress, check_progress
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance, read_only
@@ -214,6 +214,7 @@ def realized_leakage(
     prior: Prior | Mapping[Cell, float] | ArrayLike | None = None,
     *,
     time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> RealizedLeakage:
     r"""Return the posterior of a person of each cell, given the published table.
@@ -236,10 +237,10 @@ def realized_leakage(
         files as `Table.from_counts` reads them.
     prior : Prior, mapping, Series or array_like, optional
         On `release.table.alphabet`, by label or in that order; uniform if left out.
-    time_limit : float or None
-        Seconds after which bounds are no longer improved if keys link numbers: probabilities that
-        were not reached are between 0 and 1. So it is after Ctrl-C, which raises
-        `cvxleak.core.SolveInterrupted` with the bounds reached.
+    time_limit, work_limit : float or None
+        Seconds, and multiplications (`Problem.solve`), after which bounds are no longer improved if
+        keys link numbers: probabilities that were not reached are between 0 and 1. So it is after
+        Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bounds reached.
     progress : callable, optional
         Called as progress(lower, upper, steps so far) with bounds of the largest pointwise maximal
         leakage, if keys link numbers.
@@ -311,7 +312,7 @@ def realized_leakage(
         bounds[0] = -math.inf  # the probability of the linked numbers is between 0 and 1
         rarest = law.probabilities[law.probabilities > 0].min()
         ends = {a: [0.0, -math.log(rarest)] for a in occupied}
-        clock = Clock(time_limit)
+        clock = Clock(time_limit, work_limit)
         try:
             steps = _linked(asked, [values[place] for place in asked.keyed], people)
             for done, found in enumerate(steps):

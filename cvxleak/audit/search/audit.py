@@ -102,6 +102,8 @@ class Statement(Protocol):
         begin: Callable[[], Any],
         tol: float | None,
         time_limit: float | None,
+        work_limit: float | None = None,
+        *,
         spent: float = 0.0,
     ) -> Bound:
         """Go on with a search, and return the proved bounds."""
@@ -191,7 +193,7 @@ class Audit:
 
     def reached(self, gap: Gap, time_limit: float | None) -> Bound:
         """Go on for so many seconds, and return the proved bounds."""
-        return self.problem.go_on(lambda: self, gap.tol, time_limit, self.seconds)
+        return self.problem.go_on(lambda: self, gap.tol, time_limit, spent=self.seconds)
 
     def search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
         """Work until the gap is closed or something ends it; say what.
@@ -207,7 +209,7 @@ class Audit:
     def _search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
         for group in self._lump(stop):
             if stop() and group is not self._groups[0]:
-                return Stopped.TIME_LIMIT
+                return Stopped.at_limit(stop.clock)
             group.prepare(
                 lambda weights, group=group: self._offer(group, weights),
                 lambda starts, group=group: self._climb(group, starts, stop),
@@ -217,7 +219,7 @@ class Audit:
             )
         while not self.closed(gap):
             if stop():
-                return Stopped.TIME_LIMIT
+                return Stopped.at_limit(stop.clock)
             if turns <= 0:
                 return None
             turns -= 1

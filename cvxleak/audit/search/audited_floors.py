@@ -373,8 +373,8 @@ class AuditedFloors:
             certificate=certificate,
             shadow_prices={"entropy_floor": -float(self._multipliers[place])},
             stats={"method": method},
-            resume=lambda tol, time_limit: problem.solve(
-                tol=tol, time_limit=time_limit, rng=self._rng
+            resume=lambda tol, time_limit, work_limit: problem.solve(
+                tol=tol, time_limit=time_limit, work_limit=work_limit, rng=self._rng
             ),
         )
 

@@ -137,11 +137,11 @@ class CellAudit:
         """Work until the gap is closed or something ends it."""
         for place in range(len(self._parts), len(self._groups)):
             if place and stop():
-                return Stopped.TIME_LIMIT
+                return Stopped.at_limit(stop.clock)
             self._begin(place, gap, stop)
         stuck = [not self._run(place, gap, stop) for place in range(len(self._parts))]
         if stop():
-            return Stopped.TIME_LIMIT
+            return Stopped.at_limit(stop.clock)
         if self.upper > target(self.attained, gap) and any(map(self._too_large, self._parts)):
             return Stopped.TOO_LARGE
         return Stopped.NO_PROGRESS if any(stuck) else Stopped.TOLERANCE

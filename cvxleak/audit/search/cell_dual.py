@@ -50,6 +50,7 @@ from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
 from cvxleak.audit.search.objective import INFORMATION, Objective
 from cvxleak.audit.search.systems import longest, opposites, solved, without_shared
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.model import Limits, Lumped
 from cvxleak.solvers.knapsack import largest_rows
 
@@ -354,6 +355,7 @@ class CellDual:
             if iteration == RESTART and len(self.limits.bounds):
                 z = self._balanced(np.full_like(z, FRESH))
                 point, slack = self._started(task, z, threshold, accuracy)
+            spend(1e6 + len(z) * self._node_work)
             z, slack, point = self._step(task, z, slack, point)
             if len(self._opposites):
                 own = slice(1 + self.outputs * self.values, self._tangents.start)
@@ -365,6 +367,11 @@ class CellDual:
         best.bound[lost], best.joint[lost] = np.inf, 0.0
         best.weights[lost] = 1 / best.weights.shape[1]
         return best
+
+    @property
+    def _node_work(self) -> float:
+        """The multiplications of a Newton step for one node."""
+        return 3e4 + (self.outputs * self.values) ** 3 + len(self._place[0]) * self.outputs**2
 
     def solve_with_tangents(
         self,

@@ -12,6 +12,7 @@ from scipy.special import rel_entr
 
 from cvxleak.audit.search.cell_dual import never
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.model import Lumped
 
 __all__ = ["CHOICE_LIMIT", "Choices", "bound_choices"]
@@ -102,6 +103,7 @@ def _inputs(rows: Array, pi: Array, iterations: int, stop: Callable[[], bool]) -
     for _ in range(iterations):
         if stop():
             break
+        spend(20 * rows.size)
         divergences = _divergences(rows, pi)
         pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
         # A distribution without zeros keeps every output of its rows, so the bound stays finite.
@@ -117,6 +119,7 @@ def _binary_inputs(rows: Array, stop: Callable[[], bool]) -> Array:
     for _ in range(50):
         if stop():
             break
+        spend(20 * rows.size)
         middle = (low + high) / 2
         output = (1 - middle)[:, None] * rows[:, 0] + middle[:, None] * rows[:, 1]
         excess = (rel_entr(rows[:, 1], output) - rel_entr(rows[:, 0], output)).sum(axis=1)

@@ -30,6 +30,7 @@ from cvxleak.audit.search.simplex_boxes import (
     linear_maximizers,
 )
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.exact.packing import pack
 from cvxleak.proofs.bounds.law_boxes import GRID, LEAST_ENTRY, TAU
 from cvxleak.solvers.best_first import Bounded
@@ -41,6 +42,9 @@ BATCH_SIZE = 1 << 19
 
 STEPS = 3
 """Steps towards the maximizer of f in a box."""
+
+BOX_STEPS = 200.0
+"""About how often a node goes through the rows."""
 
 MOST_GROUPS = 12
 """Most groups of a value for boxes: with 5 they take hundreds of nodes, with 8 ten thousand."""
@@ -99,6 +103,7 @@ class LawBoxes(BoxTree):
         accuracies: Sequence[float],
         stop: Callable[[], bool],
     ) -> list[Bounded[BoxLeaf, Cut]]:
+        spend(2e6 + BOX_STEPS * len(regions) * self._rows.size)
         ends = np.stack(regions)
         means = self._means(ends)
         slopes = self._chords(means)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak.audit.search.law_blocks import BLOCK_STEPS
+from cvxleak.audit.search.law_boxes import BOX_STEPS
 from cvxleak.audit.search.sharing import SharingSearch
 from cvxleak.model import Lumped
 from cvxleak.solvers import BestFirst
@@ -26,13 +28,6 @@ TURN = 10**9
 NEWTON_STEPS = 15
 """About how many Newton steps a node takes."""
 
-BOX_STEPS = 200
-"""About how often a node of boxes goes through the rows of a value."""
-
-BLOCK_STEPS = 10
-"""The same for a node of masses of blocks. Two cells and the total of 12 people take 0.1 ms a node,
-of 78 rows and 59 outputs: a turn is 2 s."""
-
 
 def turn_of(search: Search, lumped: Lumped, outputs: int) -> int:
     """Return how many nodes the next turn of a search may bound."""
@@ -46,7 +41,7 @@ def work_of(rule: str, lumped: Lumped, outputs: int) -> int:
     groups = len(lumped.rows)
     if rule in ("boxes", "blocks"):
         steps = BOX_STEPS if rule == "boxes" else BLOCK_STEPS
-        return steps * groups * outputs // len(lumped.values)
+        return int(steps * groups * outputs // len(lumped.values))
     if rule == "sharing":
         return NEWTON_STEPS * (outputs**3 + groups * outputs**2 // len(lumped.values))
     if rule == "cells":

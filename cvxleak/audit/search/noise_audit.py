@@ -123,11 +123,11 @@ class NoiseAudit:
         if gap.closed(audit.lower, look.upper):
             return Stopped.TOLERANCE
         if stop():
-            return Stopped.TIME_LIMIT
+            return Stopped.at_limit(stop.clock)
         left = 1 - look.lost / allowed
         if left <= 0:
             audit.advance(Gap(SHARE * gap.tol), stop)
-            return Stopped.TIME_LIMIT if stop() else Stopped.NO_PROGRESS
+            return Stopped.at_limit(stop.clock) if stop() else Stopped.NO_PROGRESS
         return audit.advance(Gap(left * gap.tol), stop)
 
     def _finer(self, share: float, stop: Stop) -> bool:

@@ -44,6 +44,7 @@ from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
 from cvxleak.audit.search.systems import solved
 from cvxleak.audit.search.value_tree import SMALLEST, ValueTree
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.exact.packing import pack
 from cvxleak.model import Lumped
 from cvxleak.solvers.best_first import Bounded
@@ -139,6 +140,7 @@ class SharingTree(ValueTree[NuLeaf]):
         width = ends[..., 1] - ends[..., 0]
         value, law, share = self._smooth(ends, nu, blur)
         for _ in range(NEWTON_STEPS):
+            spend(1e6 + len(nu) * (outputs**3 + len(self._rows) * outputs**2))
             means = law @ self._rows
             gradient = means - (ends[..., 0] + share * width)
             hessian = np.matmul((law[..., None] * self._rows).swapaxes(1, 2), self._rows)

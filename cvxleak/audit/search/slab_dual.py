@@ -45,6 +45,7 @@ from cvxleak.audit.search.means import (
 )
 from cvxleak.audit.search.slabs import Slab, slab_vertices
 from cvxleak.audit.search.systems import longest, opposites, without_shared
+from cvxleak.core.work import spend
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["SlabDual", "SlabSolution"]
@@ -231,6 +232,7 @@ class SlabDual:
         theta = 1e-3 / len(positive) / positive
         best, weights = start, start.weights
         for _ in range(max_iterations):
+            spend(1e6 + (size + outputs) ** 3 + size * (size + outputs) ** 2)
             point = self._smooth(z[0] + floor, *self._parts(z), nu, free, fixed)
             if not np.isfinite(point.value):
                 break

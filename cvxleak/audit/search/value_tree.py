@@ -12,6 +12,7 @@ from scipy.special import rel_entr
 from cvxleak.audit.search.intervals import IntervalSearch
 from cvxleak.audit.search.means import log_mean_exp
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.exact.outward import SMALLEST as LEAST
 from cvxleak.proofs.bounds.tangents import contraction
 from cvxleak.solvers.best_first import Leaf
@@ -23,6 +24,9 @@ STARTS = 100
 
 CLIMBS = 300
 """Most steps of the search for an inner maximum."""
+
+NUMBER = 10.0
+"""Multiplications that a step of that search takes for each number it touches."""
 
 CLIMB_WORK = 5 * 10**7
 """About how many numbers it may touch."""
@@ -91,6 +95,7 @@ class ValueTree(IntervalSearch[L]):
         """Look for larger values: D is convex, so its tangent's maximizer is a step up."""
         work = len(laws) * self._rows.size
         for _ in range(int(np.clip(CLIMB_WORK // work, 5, CLIMBS))):
+            spend(1e5 + NUMBER * work)
             before = laws
             x = (self._slopes(laws) @ self._rows.T) / self._lam + self._log_shares
             # SciPy's softmax takes several times as long on arrays as small as these.

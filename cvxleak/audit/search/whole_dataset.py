@@ -14,6 +14,7 @@ from cvxleak.audit.search.cell_dual import never
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, log_mean_exp_by_value
 from cvxleak.audit.search.slab_dual import SlabDual
 from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
 from cvxleak.model import Limits, Lumped
 
 __all__ = [
@@ -124,6 +125,7 @@ def knows_most(
     for _ in range(int(np.clip(DATASET_WORK // lumped.rows.size, 1, 300))):
         if stop():
             break
+        spend(20 * lumped.rows.size + 1e3 * len(w))
         d = _divergences(lumped, np.maximum(w @ lumped.rows, 1e-300))
         value = float(w @ d)
         if value <= before + 1e-7:

@@ -22,12 +22,14 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
+    WorkLimit,
     check_limits,
     choice,
     number,
 )
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import between, counted
+from cvxleak.core.work import WORK_LIMIT
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec.mechanisms import Noise
@@ -169,6 +171,7 @@ def audit(
     plot: Picture = None,
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
+    work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
     samples: Samples = None,
     secret: Secret = None,
@@ -186,6 +189,7 @@ def audit(
     of_samples = {"secret": secret, "output": output, "confidence": confidence, "delta": delta}
     drawn = {name: value for name, value in of_samples.items() if value not in (None, [])}
     paths = {"json_path": json_path, "certificate": certificate}
+    limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit, "work_limit": work_limit}
     with complaining():
         if samples is None and drawn:
             raise ValidationError(f"--{next(iter(drawn))}: needs --samples, which is missing")
@@ -194,7 +198,7 @@ def audit(
                 if value is not None:
                     raise ValidationError(f"--{option}: cannot be combined with --samples")
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
-            _audit_samples(samples, spec, drawn, tol, time_limit, **paths)
+            _audit_samples(samples, spec, drawn, limits, **paths)
             return
         if known_people is not None and published is None and spec is None:
             raise ValidationError("--known-people: needs --published, which is missing")
@@ -219,8 +223,7 @@ def audit(
                 missing or Counted.refuse,
                 noise or "",
                 told,
-                tol,
-                time_limit,
+                limits,
                 html=html,
                 **paths,
             )
@@ -278,7 +281,7 @@ def audit(
         )
 
     pictures = {"html": html, "plot": plot}
-    answer("audit", spec, ask, units.value, **pictures, **paths, time_limit=time_limit, tol=tol)
+    answer("audit", spec, ask, units.value, **pictures, **paths, **limits)
 
 
 def _about_table(
@@ -382,8 +385,7 @@ def _audit_table(
     missing: Counted,
     noise: str,
     options: Mapping[str, Any],
-    tol: float | None,
-    time_limit: float,
+    limits: Mapping[str, Any],
     *,
     html: str | None,
     json_path: str | None,
@@ -396,7 +398,7 @@ def _audit_table(
     from cvxleak.report import check_page, table_report
     from cvxleak.tables import Table, TableRelease
 
-    check_limits(tol, time_limit)
+    check_limits(**limits)
     published: Path | None = options["published"]
     path = people or published
     assert path is not None
@@ -433,8 +435,7 @@ def _audit_table(
         report = table_report(
             release,
             **options,
-            tol=tol,
-            time_limit=time_limit,
+            **limits,
             progress=progress,
         )
     # Without the file's hash, which would confirm a guess of who is in it.
@@ -449,8 +450,7 @@ def _audit_samples(
     path: Path,
     spec: Path | None,
     options: dict[str, Any],
-    tol: float | None,
-    time_limit: float,
+    limits: Mapping[str, Any],
     *,
     json_path: str | None,
     certificate: str | None,
@@ -460,7 +460,7 @@ def _audit_samples(
     from cvxleak.cli.spec_file import SpecFile, read_file, sha256
     from cvxleak.report import samples_report
 
-    check_limits(tol, time_limit)
+    check_limits(**limits)
     written = Output("audit", path, json_path, certificate)
     data = read_file(path)
     arguments = ("secret", "output", "confidence", "entropy_floor", "delta")
@@ -476,7 +476,7 @@ def _audit_samples(
         identity = {**spec_file.identity(), "files": {path.name: sha256(data)}}
         about = [spec_file.title]
     with Display(options["unit"]) as progress, named(places):
-        report = samples_report(path, **options, tol=tol, time_limit=time_limit, progress=progress)
+        report = samples_report(path, **options, **limits, progress=progress)
     heading = "{draws} draws of {secrets} secrets, sorted into {columns} columns".format(
         **report.facts
     )

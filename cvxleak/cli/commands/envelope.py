@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +17,11 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
+    WorkLimit,
     number,
 )
 from cvxleak.core.wording import counted
+from cvxleak.core.work import WORK_LIMIT
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
@@ -54,6 +56,7 @@ def envelope(
     certificate: Proof = None,
     plot: Picture = None,
     time_limit: TimeLimit = 60.0,
+    work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:
     """Compute the PML envelope, the leakage after post-processing."""
@@ -88,4 +91,5 @@ def envelope(
         )
 
     options = {"json_path": json_path, "certificate": certificate, "plot": plot}
-    answer("envelope", spec, ask, units.value, **options, time_limit=time_limit, tol=tol)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "tol": tol}
+    answer("envelope", spec, ask, units.value, **options, **limits)

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 from cvxleak.cli.commands.audit import Floors, Html, about_mechanism
 from cvxleak.cli.commands.solve import Asked, answer
-from cvxleak.cli.options import Json, Picture, Proof, SpecPath, TimeLimit, Tolerance, Unit, Units
+from cvxleak.cli.options import (
+    Json,
+    Picture,
+    Proof,
+    SpecPath,
+    TimeLimit,
+    Tolerance,
+    Unit,
+    Units,
+    WorkLimit,
+)
+from cvxleak.core.work import WORK_LIMIT
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
@@ -24,6 +35,7 @@ def explain(
     plot: Picture = None,
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
+    work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:
     """Explain what epsilon means for tests, guesses and leakage."""
@@ -62,5 +74,6 @@ def explain(
         html=html,
         plot=plot,
         time_limit=time_limit,
+        work_limit=work_limit,
         tol=tol,
     )

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cvxleak.cli.cli_errors import complaining, named, place
 from cvxleak.cli.documents import Output, write_page
@@ -19,9 +19,11 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
+    WorkLimit,
     check_limits,
 )
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.work import WORK_LIMIT
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
@@ -36,7 +38,7 @@ class Asked(NamedTuple):
     Attributes
     ----------
     report : callable
-        Makes the report, of `unit`, `tol`, `time_limit` and `progress`.
+        Makes the report, of `unit`, `tol`, `time_limit`, `work_limit` and `progress`.
     about : callable
         Says in a few lines, below the title, what the report is about.
     draw : callable, optional
@@ -66,6 +68,7 @@ def answer(
     html: str | None = None,
     plot: str | None = None,
     time_limit: float,
+    work_limit: float,
     tol: float | None,
 ) -> None:
     """Do what all commands do that report on one spec; the options are theirs."""
@@ -75,7 +78,7 @@ def answer(
         from cvxleak.cli.spec_file import SpecFile
         from cvxleak.report import check_page
 
-        check_limits(tol, time_limit)
+        check_limits(tol, time_limit, work_limit)
         output = Output(command, spec, json_path, certificate, channel, html=html, plot=plot)
         if html is not None:
             with place("--html"):
@@ -86,7 +89,13 @@ def answer(
         if plot is not None and asked.draw is None:
             raise ValidationError("--plot: there is no picture of what this SPEC asks for")
         with Display(units) as progress, named(asked.places):
-            report = asked.report(unit=units, tol=tol, time_limit=time_limit, progress=progress)
+            report = asked.report(
+                unit=units,
+                tol=tol,
+                time_limit=time_limit,
+                work_limit=work_limit,
+                progress=progress,
+            )
             if asked.draw is not None and plot is not None:
                 progress.begin("drawing")
                 asked.draw(plot, 0.0 if progress.interrupted else time_limit, report)
@@ -121,6 +130,7 @@ def view(
         certificate: Proof = None,
         channel: ChannelPaths = None,
         time_limit: TimeLimit = 60.0,
+        work_limit: WorkLimit = WORK_LIMIT,
         tol: Tolerance = None,
     ) -> None:
         def ask(spec_file: SpecFile) -> Asked:
@@ -137,7 +147,8 @@ def view(
             )
 
         options = {"json_path": json_path, "certificate": certificate, "channel": channel}
-        answer(command, spec, ask, units.value, **options, time_limit=time_limit, tol=tol)
+        limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "tol": tol}
+        answer(command, spec, ask, units.value, **options, **limits)
 
     solve.__doc__ = title
     return solve

@@ -18,11 +18,13 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
+    WorkLimit,
     check_limits,
     number,
     whole,
 )
 from cvxleak.core.wording import counted
+from cvxleak.core.work import WORK_LIMIT
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -113,6 +115,7 @@ def sweep(
     json_path: Json = None,
     plot: Picture = None,
     time_limit: PointTime = 60.0,
+    work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:
     """Solve a spec at many points: a trade-off curve, or a surface."""
@@ -134,7 +137,7 @@ def sweep(
             raise ValidationError(
                 "--jobs: cannot be combined with --cluster, which decides how many"
             )
-        check_limits(tol, time_limit)
+        check_limits(tol, time_limit, work_limit)
         check_targets(spec, {"--results": results, "--json": json_path, "--plot": plot})
         if certificates is not None and Path(certificates).exists():
             if not Path(certificates).is_dir():
@@ -151,7 +154,8 @@ def sweep(
         if along is not None and (along != curve or along not in grid):
             allowed = "nothing" if curve is None else f"{curve}, if it is a key of --over"
             raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
-        solve = sweeping.SpecPoint(spec_file, number, units.value, tol, time_limit, along)
+        limits = {"tol": tol, "time_limit": time_limit, "work_limit": work_limit}
+        solve = sweeping.SpecPoint(spec_file, number, units.value, limits, along)
         with _connected(cluster) as backend, _bar() as bar, named(OPTIONS):
             task = bar.add_task("sweep", total=len(points))
 
