@@ -6,8 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from types import FunctionType
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -26,42 +24,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The same code gives the same verdict, and no verdict depends on how fast the machine is.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
-
-
-# Families whose searches have a time limit by default, and what runs them.
-FAMILIES = "audit capacities design envelope local_dp release"
-LIMITED = tuple(f"cvxleak.{room}" for room in f"{FAMILIES} problem relaxations report".split())
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_default_time_limit() -> Iterator[None]:
-    """Take away the default time limits: a search without a limit of its own ends by itself.
-
-    So no verdict depends on how much a busy machine gets done within them.
-    """
-    import cvxleak.audit
-    import cvxleak.capacities
-    import cvxleak.design
-    import cvxleak.envelope
-    import cvxleak.local_dp
-    import cvxleak.release
-    import cvxleak.report  # noqa: F401
-
-    before: list[tuple[FunctionType, Any]] = []
-    for name, module in list(sys.modules.items()):
-        if not name.startswith(LIMITED):
-            continue
-        found = list(vars(module).values())
-        found += [part for one in found if isinstance(one, type) for part in vars(one).values()]
-        for function in found:
-            defaults = getattr(function, "__kwdefaults__", None) or {}
-            if isinstance(function, FunctionType) and defaults.get("time_limit") is not None:
-                before.append((function, defaults["time_limit"]))
-                defaults["time_limit"] = None
-    yield
-    for function, limit in before:
-        assert function.__kwdefaults__ is not None
-        function.__kwdefaults__["time_limit"] = limit
 
 
 @pytest.fixture(scope="session", autouse=True)

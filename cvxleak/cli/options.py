@@ -155,7 +155,7 @@ Proof = Annotated[
     ),
 ]
 TimeLimit = Annotated[
-    float,
+    float | None,
     typer.Option(
         parser=number,
         metavar="S",
@@ -196,12 +196,13 @@ Picture = Annotated[
 
 
 def check_limits(
-    tol: float | None, time_limit: float = 0.0, work_limit: float = WORK_LIMIT
+    tol: float | None, time_limit: float | None = None, work_limit: float = WORK_LIMIT
 ) -> None:
     """See that --tol, --time-limit and --work-limit are numbers that mean something."""
     from cvxleak.core.validation import real_number
 
     if tol is not None:
         real_number(tol, "--tol", 0.0, 1.0, open_high=True)
-    real_number(time_limit, "--time-limit", 0.0)
+    if time_limit is not None:
+        real_number(time_limit, "--time-limit", 0.0)
     real_number(work_limit, "--work-limit", 0.0)

@@ -81,7 +81,7 @@ def draw_envelope(
     delta: Sequence[float],
     unit: str,
     path: str,
-    time_limit: float,
+    time_limit: float | None,
 ) -> None:
     """Draw the exact envelope, the points asked for, and the bounds, into a file."""
     from cvxleak.envelope import envelope_curve

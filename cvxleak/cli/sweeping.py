@@ -178,9 +178,10 @@ class SpecPoint:
         name = "budget" if key == "budget" else "entropy_floor"
         unit = getattr(spec_file.spec, section).unit or self.units
         nats = [problem.in_nats({name: value}, unit)[name] for value in values]
+        seconds = self.options["time_limit"]
         options = {
             "tol": problem.tolerance if self.options["tol"] is None else self.options["tol"],
-            "time_limit": len(values) * self.options["time_limit"],
+            "time_limit": None if seconds is None else len(values) * seconds,
             "work_limit": self.options["work_limit"],
         }
         if name == "budget":

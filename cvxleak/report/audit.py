@@ -57,7 +57,7 @@ def audit_report(
     form: Form = "rise",
     curves: bool = False,
     tol: float | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = None,
     work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:

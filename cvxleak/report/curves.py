@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.validation import Array
 from cvxleak.model import Knowledge, Mechanism
 from cvxleak.problem.bound import unit_scale
@@ -34,12 +34,9 @@ MOST_PARTS = 4
 TOLERANCE = 0.005
 """Relative gap: about the width of the line."""
 
-SECONDS = 10.0
-"""Most time for a curve, of which each round may take half of what is left. A rounded count of 20
-people takes 1 to 2 s; what is still open after that is shaded."""
-
-ENOUGH = 0.1
-"""Seconds below which no round is begun."""
+ENOUGH = 0.01
+"""Part of the work below which no round is begun. Each may take half of what is left; what is still
+open after that is shaded."""
 
 
 def leakage_points(
@@ -59,7 +56,7 @@ def leakage_points(
     from cvxleak.audit import leakage_curve
 
     scale = unit_scale(unit)
-    clock = Clock(SECONDS if time_limit is None else min(SECONDS, time_limit))
+    clock = Clock(time_limit, WORK_LIMIT)
     audited = [q for q in quantities if _is_about(q, target)]
     found = [(q.entropy_floor or 0.0, q.lower, q.upper) for q in audited]
     most = mechanism.space.max_entropy / scale
@@ -71,8 +68,7 @@ def leakage_points(
     if target.size > 1 and len(classes) > 1:  # which of them is the worst changes with the floor
         wanted = wanted[:0]
     while len(new := np.setdiff1d(wanted, [floor for floor, _, _ in found])):
-        left = clock.left
-        if progress.interrupted or left < ENOUGH:
+        if progress.interrupted or clock.part_left < ENOUGH:
             break
         where = f"entropy floor {new[0]:.3g} {unit}"
         if len(new) > 1:
@@ -86,7 +82,8 @@ def leakage_points(
             records=records,
             adversaries=adversaries,
             tol=TOLERANCE,
-            time_limit=left / 2,
+            time_limit=clock.share(2),
+            work_limit=clock.limits["work_limit"] / (2 * len(new)),
             progress=progress.update,
         ).to(unit)
         found += zip(new.tolist(), curve.lower.tolist(), curve.upper.tolist(), strict=True)

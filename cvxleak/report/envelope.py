@@ -47,7 +47,7 @@ def envelope_report(
     delta: ArrayLike = (),
     unit: str = "nats",
     tol: float | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = None,
     work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:

@@ -57,7 +57,7 @@ def explain(
     tries: int = TRIES,
     independent: Mapping[str, Any] | None = None,
     tol: float | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = None,
     work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:

@@ -20,7 +20,7 @@ def problem_report(
     *,
     unit: str = "nats",
     tol: float | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = None,
     work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:

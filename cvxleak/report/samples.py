@@ -37,7 +37,7 @@ def samples_report(
     confidence: float = 0.95,
     unit: str = "nats",
     tol: float | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = None,
     work_limit: float | None = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:

@@ -170,7 +170,7 @@ def audit(
     html: Html = None,
     plot: Picture = None,
     certificate: Proof = None,
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = None,
     work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
     samples: Samples = None,

@@ -102,7 +102,7 @@ def request(
         Path | None,
         typer.Option(metavar="CSV", help="Distortion d(r, released r). Default: 1 if they differ."),
     ] = None,
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = None,
     units: Unit = Units.nats,
     json_path: Json = None,
 ) -> None:

@@ -55,7 +55,7 @@ def envelope(
     json_path: Json = None,
     certificate: Proof = None,
     plot: Picture = None,
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = None,
     work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:

@@ -34,7 +34,7 @@ def explain(
     html: Html = None,
     plot: Picture = None,
     certificate: Proof = None,
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = None,
     work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:

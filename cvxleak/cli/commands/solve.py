@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 
     report: Callable[..., Report]
     about: Callable[[Report], Sequence[str]]
-    draw: Callable[[str, float, Report], None] | None = None
+    draw: Callable[[str, float | None, Report], None] | None = None
     tables: bool = True
     places: Mapping[str, str] = MappingProxyType({})
 
@@ -67,7 +67,7 @@ def answer(
     channel: Sequence[str] | None = None,
     html: str | None = None,
     plot: str | None = None,
-    time_limit: float,
+    time_limit: float | None,
     work_limit: float,
     tol: float | None,
 ) -> None:
@@ -129,7 +129,7 @@ def view(
         json_path: Json = None,
         certificate: Proof = None,
         channel: ChannelPaths = None,
-        time_limit: TimeLimit = 60.0,
+        time_limit: TimeLimit = None,
         work_limit: WorkLimit = WORK_LIMIT,
         tol: Tolerance = None,
     ) -> None:

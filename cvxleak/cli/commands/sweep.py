@@ -95,7 +95,7 @@ Jobs = Annotated[
     typer.Option(parser=whole, metavar="N", help="Number of processes; -1 for all processors."),
 ]
 PointTime = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--time-limit", parser=number, metavar="S", help="Time limit in seconds per point."
     ),
@@ -114,7 +114,7 @@ def sweep(
     cluster: Cluster = None,
     json_path: Json = None,
     plot: Picture = None,
-    time_limit: PointTime = 60.0,
+    time_limit: PointTime = None,
     work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:
