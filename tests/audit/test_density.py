@@ -53,7 +53,7 @@ def test_other_bounds_on_gaussian_noise_bracket_the_same():
         lambda m: group_leakage(m, 1.0, 2, tol=1e-3),
     ):
         own, other = (leakage(Mechanism(count(2), noise)) for noise in (Gaussian(1), output))
-        assert other.status is Status.CERTIFIED
+        assert other.gap <= 1e-2 * other.upper
         assert max(own.lower, other.lower) <= min(own.upper, other.upper)
 
 
