@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow test-wheel compare mutate lint style bench docs notebooks clean
+.PHONY: help audit test coverage test-slow test-wheel compare mutate lint style bench docs notebooks clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,17 +32,20 @@ help: ## show this list
 audit: $(VENV)/.installed-base ## what a real rounding mechanism tells about one person
 	$(BIN)/cvxleak audit examples/rounded_count.toml
 
-test: style ## lint, and every test but the slow ones, doctests included (ARGS="--cov=cvxleak" for coverage)
+test: style ## lint, and every test but the slow ones, doctests included, on all cores
 	@# Pyright uses one core: it runs beside the tests, and has its say after them.
 	$(PYRIGHT) >$(VENV)/pyright.log 2>&1 & pyright=$$!; trap "kill $$pyright" INT TERM; \
-	  $(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS); tests=$$?; \
+	  $(BIN)/python -m pytest -n auto -m "not slow" $(ARGS); tests=$$?; \
 	  wait $$pyright; types=$$?; cat $(VENV)/pyright.log; [ "$$tests $$types" = "0 0" ]
 
+coverage: $(VENV)/.installed-test ## the lines that no test runs, at 1.8 times the processor time of test
+	$(BIN)/python -m pytest -n auto -m "not slow" --cov=cvxleak --cov-report=term-missing:skip-covered $(ARGS)
+
 test-slow: $(VENV)/.installed-test ## the slow tests (ARGS="tests/docs" for those of the pages)
-	$(BIN)/python -m pytest -n 2 -m slow -o faulthandler_timeout=3600 $(ARGS)
+	$(BIN)/python -m pytest -n auto -m slow -o faulthandler_timeout=3600 $(ARGS)
 
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
-	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
+	.ci/test-wheel $(PYTHON) -n auto -m "not slow"
 
 compare: $(VENV)/.installed-test $(OLD)/.installed ## the bank of truths on this tree and on release 0.2.0 (ARGS="capacity --cases")
 	$(BIN)/python tests/truths/compare.py --old $(OLD)/bin/python $(ARGS)

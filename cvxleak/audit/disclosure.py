@@ -121,8 +121,8 @@ def total_disclosure(
                 "whatever is known of the others"
             )
         raise SolverError(
-            "mechanism: found no adversary who learns the record completely, and no proof that there "
-            f"is none: {Stopped.at_limit(clock).value}; raise it"
+            "mechanism: found no adversary who learns the record completely, and no proof that "
+            f"there is none: {Stopped.at_limit(clock).value}; raise it"
         )
     problem = {
         "mechanism": mechanism.to_dict(),

@@ -153,7 +153,7 @@ def mirror_prox(
             if ended:
                 stopped = "max_iterations reached" if steps == cap else "time_limit reached"
                 break
-        spend(5e5 + 100 * now.q.size * (len(terms.secrets) + len(terms.sources)))
+        spend(5e5 + 100 * now.q.size * (len(terms.secrets) + len(terms.costs)))
         here = saddle.operator(now)
         while True:
             half = saddle.prox(now, here, eta)
