@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import cvxleak
+from cvxleak.core.work import WORK_LIMIT
 
 # Programs and the inner parts of a search mean nothing by themselves.
 PARTS = ("cvxleak.cli", "cvxleak.audit.search", "cvxleak.solvers")
@@ -50,7 +51,16 @@ ORDERS = (
     ("k", "size", "epsilon", "delta"),
     ("prior", "channel", "epsilon", "delta"),
     ("distortion", "budget", "entropy_floor"),
-    ("tol", "max_iterations", "time_limit", "solver", "solver_options", "verbose", "progress"),
+    (
+        "tol",
+        "max_iterations",
+        "time_limit",
+        "work_limit",
+        "solver",
+        "solver_options",
+        "verbose",
+        "progress",
+    ),
 )
 
 
@@ -79,6 +89,20 @@ def test_arguments_come_in_one_order(routine: Any):
         for order in ORDERS:
             shared = [name for name in given if name in order]
             assert shared == [name for name in order if name in given]
+
+
+# Their steps are counted otherwise, or they run no search of ours.
+OTHERWISE = ("verify", "Relaxation.solve", "ReleaseDesk", "release_search")
+
+
+@pytest.mark.parametrize("routine", signatures())
+def test_a_limit_of_work_stands_beside_a_limit_of_time(routine: Any):
+    parameters = inspect.signature(routine).parameters
+    if "time_limit" not in parameters or "max_iterations" in parameters:
+        return
+    if not routine.__qualname__.startswith(OTHERWISE):
+        assert parameters["work_limit"].default == WORK_LIMIT
+        assert parameters["time_limit"].default is None
 
 
 def test_a_seed_is_the_default_wherever_there_is_one():

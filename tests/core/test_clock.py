@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import pytest
 
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.work import LOOK, spend
 
 
 def test_a_clock_is_late_once_its_seconds_are_over(monkeypatch):
@@ -37,9 +39,50 @@ def test_what_a_search_leaves_is_shared_by_those_after_it(monkeypatch):
 
 
 @pytest.mark.parametrize("given", [-1.0, math.nan, "soon"])
-def test_limits_that_are_none_are_refused_by_name(given):
-    with pytest.raises(ValidationError, match="--time-limit"):
-        Clock(given, "--time-limit")
+@pytest.mark.parametrize("name", ["time_limit", "work_limit"])
+def test_limits_that_are_none_are_refused_by_name(name, given):
+    with pytest.raises(ValidationError, match=name):
+        Clock(**{name: given})
+
+
+def test_a_clock_is_late_once_its_work_is_done():
+    clock, three = Clock(work_limit=1e9), Clock(work_limit=1e9, searches=3)
+    spend(9e8)
+    assert (clock.late, clock.worked_out, clock.limit) == (False, False, None)
+    assert clock.part_left == pytest.approx(0.1, abs=1e-3)  # to look is work, too
+    assert clock.limits["work_limit"] == pytest.approx(1e8, rel=0.01)
+    spend(2e8)
+    assert (clock.late, clock.worked_out, clock.limits["work_limit"]) == (True, True, 0.0)
+    assert clock.work == pytest.approx(1.1e9, rel=1e-3)
+    assert not three.late
+
+
+def test_what_is_called_within_a_search_may_do_what_is_left_of_its_work():
+    with Clock(work_limit=1e9):
+        inner, own = Clock(), Clock(work_limit=1e8)
+        spend(5e8)
+        assert (inner.late, own.late) == (False, True)
+        with Clock(work_limit=1e12):
+            assert not Clock(work_limit=4e8).late
+            spend(6e8)
+            assert Clock(work_limit=1e12).late
+    assert inner.late
+    assert not Clock().late
+
+
+def test_whatever_looks_at_the_clock_in_a_loop_ends():
+    stop, looks = Stop(Clock(work_limit=100 * LOOK)), 0
+    while not stop():
+        looks += 1
+    assert looks < 100
+
+
+def test_the_work_of_another_thread_does_not_count():
+    clock = Clock(work_limit=1e9)
+    other = threading.Thread(target=spend, args=(1e12,))
+    other.start()
+    other.join()
+    assert not clock.late
 
 
 def test_a_search_is_stopped_for_good_once_its_proof_needs_the_rest(monkeypatch):

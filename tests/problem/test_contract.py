@@ -117,6 +117,17 @@ def test_no_time_is_enough_for_a_bracket(make: Callable[[], Any], bound: Bound):
         make().solve(time_limit=-1.0)
 
 
+def test_a_search_ends_at_its_limit_of_work(make: Callable[[], Any], bound: Bound):
+    early = make().solve(work_limit=0.0)
+    assert early.lower <= bound.upper
+    assert bound.lower <= early.upper
+    assert verify(early.certificate).passed
+    if early.status is Status.BRACKETED:
+        assert early.stats["stopped"] is Stopped.WORK_LIMIT
+    with pytest.raises(ValidationError, match="work_limit"):
+        make().solve(work_limit=-1.0)
+
+
 def test_refining_goes_on(make: Callable[[], Any], bound: Bound):
     late = make().solve(time_limit=0.0)
     finer = late.refine(1e-6)
