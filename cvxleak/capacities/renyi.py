@@ -129,7 +129,7 @@ class RenyiCapacity(Problem):
             "alpha": "inf" if math.isinf(self.alpha) else self.alpha,
         }
         if self.alpha == 1:
-            shannon = Capacity(self.channel).solve(tol=gap.tol, time_limit=clock.limit)
+            shannon = Capacity(self.channel).solve(tol=gap.tol, **clock.limits)
             assert shannon.certificate is not None
             stopped = shannon.stats["stopped"]
             point = shannon.witness.probabilities

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import real_number, short
@@ -34,15 +33,14 @@ def check_progress(progress: Any) -> None:
 class Clock:
     """Seconds and work since its creation, and what is left of them until a limit.
 
-    In a `with` block the work of everything that is called counts, and what is called may not do
-    more than is left.
+    All work of this thread counts, whoever does it.
 
     Parameters
     ----------
     time_limit : float or None
         Seconds; no limit if None.
     work_limit : float or None
-        Multiplications; if None, no other limit than that of the searches that are running.
+        Multiplications; no limit if None.
     searches : int
         How many searches share the limits: each may do so much work.
 
@@ -70,23 +68,7 @@ class Clock:
         )
         work = math.inf if work_limit is None else real_number(work_limit, "work_limit", 0.0)
         self._spent = METER.spent
-        self._end = min(METER.spent + searches * work, METER.end)
-        self._outer: list[float] = []
-
-    def __enter__(self) -> Self:
-        """Let the limit of work hold for all that is called."""
-        self._outer.append(METER.end)
-        METER.end = min(METER.end, self._end)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Go back to the limit that was in force before."""
-        METER.end = self._outer.pop()
+        self._end = METER.spent + searches * work
 
     @property
     def work(self) -> float:

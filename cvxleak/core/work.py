@@ -6,7 +6,6 @@ same on every machine; small arrays take longer for each multiplication than lar
 
 from __future__ import annotations
 
-import math
 import threading
 
 __all__ = ["LOOK", "METER", "WORK_LIMIT", "spend"]
@@ -20,10 +19,9 @@ LOOK = 1e5
 
 
 class _Meter(threading.local):
-    """The work of this thread so far, and where the searches that are running must end."""
+    """The work of this thread so far."""
 
     spent: float = 0.0
-    end: float = math.inf
 
 
 METER = _Meter()

@@ -212,7 +212,7 @@ class Audit:
         bound = self._bound
         if bound is None or bound.gap > tol * bound.upper:
             try:
-                bound = engine.reached(Gap(tol), clock.limit)
+                bound = engine.reached(Gap(tol), **clock.limits)
                 self.stopped = bound.stats["stopped"]
             except SolveInterrupted as error:
                 bound, self.stopped = error.bound, Stopped.INTERRUPTED

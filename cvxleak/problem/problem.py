@@ -528,9 +528,8 @@ class Problem(Value, ABC):
                 try:
                     interrupts.protected = False
                     clock = clock or Clock(time_limit, work_limit)
-                    with clock:
-                        search = begin() if search is None else search
-                        stopped = search.advance(aim, Stop(clock, search.proof_seconds))
+                    search = begin() if search is None else search
+                    stopped = search.advance(aim, Stop(clock, search.proof_seconds))
                 except KeyboardInterrupt:
                     stopped = Stopped.INTERRUPTED
                 interrupts.protected = True

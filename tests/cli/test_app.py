@@ -113,11 +113,13 @@ WORDS = {
     "--units": "nats or bits",
     "--missing": "refuse or ",
     "--jobs": "a whole number",
+    "--known-people": "a whole number",
     "--seed": "a whole number",
 }
 NUMBERS = {
     "--tol",
     "--time-limit",
+    "--work-limit",
     "--confidence",
     "--entropy-floor",
     "--epsilon",

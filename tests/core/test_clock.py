@@ -57,19 +57,6 @@ def test_a_clock_is_late_once_its_work_is_done():
     assert not three.late
 
 
-def test_what_is_called_within_a_search_may_do_what_is_left_of_its_work():
-    with Clock(work_limit=1e9):
-        inner, own = Clock(), Clock(work_limit=1e8)
-        spend(5e8)
-        assert (inner.late, own.late) == (False, True)
-        with Clock(work_limit=1e12):
-            assert not Clock(work_limit=4e8).late
-            spend(6e8)
-            assert Clock(work_limit=1e12).late
-    assert inner.late
-    assert not Clock().late
-
-
 def test_whatever_looks_at_the_clock_in_a_loop_ends():
     stop, looks = Stop(Clock(work_limit=100 * LOOK)), 0
     while not stop():

@@ -341,7 +341,7 @@ def test_ctrl_c_at_the_moves_leaves_the_rest(monkeypatch):
 def test_what_is_proved_of_delta_at_one_level_counts_at_the_others(monkeypatch):
     searched, truth = [], table_privacy(RELEASE).profile(0.5)
 
-    def weak(self, epsilon, *, time_limit, progress):
+    def weak(self, epsilon, *, time_limit, work_limit, progress):
         searched.append(epsilon)
         if epsilon == 0.5:
             return truth

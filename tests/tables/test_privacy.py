@@ -192,7 +192,7 @@ def test_a_rounded_table_has_no_zcdp_and_keys_are_not_independent():
     ]:
         with pytest.raises(ValidationError, match=match):
             table_privacy(release, move)
-    with pytest.raises(ValidationError, match="no counts"):
+    with pytest.raises(ValidationError, match="true counts"):
         table_privacy(release, this_table=True)
     with pytest.raises(ValidationError, match="epsilon"):
         table_privacy(release).profile(-1)

@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_named(tmp_path):
         realized_leakage(release, [3, 0, 3], [1.0, 0.0])
     with pytest.raises(ValidationError, match="prior"):
         realized_leakage(release, [3, 0, 3], [0.5, 0.25, 0.25])
-    with pytest.raises(ValidationError, match="no counts"):
+    with pytest.raises(ValidationError, match="true counts"):
         realized_leakage(TableRelease(Table({"x": ["a", "b"]}, 3), RandomRounding(3)), [3, 0, 3])
     path = tmp_path / "ptable.csv"
     path.write_text("i,j,p\n1,0,1/2\n1,2,1/2\n")

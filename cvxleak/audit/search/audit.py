@@ -191,9 +191,9 @@ class Audit:
         sizes = sorted(shape)[-problem.size :] if chosen is None else [shape[i] for i in chosen]
         return arb(fmpz(math.prod(sizes)))
 
-    def reached(self, gap: Gap, time_limit: float | None) -> Bound:
-        """Go on for so many seconds, and return the proved bounds."""
-        return self.problem.go_on(lambda: self, gap.tol, time_limit, spent=self.seconds)
+    def reached(self, gap: Gap, time_limit: float | None, work_limit: float | None = None) -> Bound:
+        """Go on within the limits, and return the proved bounds."""
+        return self.problem.go_on(lambda: self, gap.tol, time_limit, work_limit, spent=self.seconds)
 
     def search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
         """Work until the gap is closed or something ends it; say what.

@@ -79,7 +79,7 @@ def audit_in_turns(
     bounds: list[Bound] = []
     try:
         for audit in audits:
-            bounds.append(audit.reached(gap, clock.limit))
+            bounds.append(audit.reached(gap, **clock.limits))
     except SolveInterrupted as error:
         bounds.append(error.bound)
         bounds += [_interrupted(audit, gap) for audit in audits[len(bounds) :]]

@@ -26,6 +26,7 @@ from cvxleak.cli.options import (
     check_limits,
     choice,
     number,
+    whole,
 )
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import between, counted
@@ -128,6 +129,7 @@ Published = Annotated[
 KnownPeople = Annotated[
     int | None,
     typer.Option(
+        parser=whole,
         metavar="N",
         help="True number of people in the --published table, if readers may know it from "
         "elsewhere. Default: they know what was published, and nothing else.",
