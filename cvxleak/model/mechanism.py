@@ -107,8 +107,9 @@ class Mechanism(Stored):
             raise ValidationError(
                 f"mechanism: its output is {self.noise.described}, and this needs a matrix of "
                 "probabilities; record_leakage, group_leakage, leakage_curve and balance take that "
-                f"output, and Mechanism(query, {self.noise.coarser}) has the cell of the output as "
-                "its output, which tells less: its leakage, epsilon and delta are lower bounds"
+                "output, tables.table_privacy has delta and zCDP of counts with noise, and "
+                f"Mechanism(query, {self.noise.coarser}) has the cell of the output as its output, "
+                "which tells less: its leakage, epsilon and delta are lower bounds"
             )
         if isinstance(self.noise, ChannelSet):
             raise ValidationError(
