@@ -35,7 +35,8 @@ def linear(objective, constraints):
     """Return the least value of a linear program, inf if nothing is feasible."""
     problem = cp.Problem(cp.Minimize(objective), constraints)
     sharp = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    problem.solve(solver=cp.HIGHS, **sharp)
+    with warnings.catch_warnings(action="ignore"):  # CVXPY multiplies bounds 0 by infinite ones
+        problem.solve(solver=cp.HIGHS, **sharp)
     if problem.status == cp.INFEASIBLE:
         return math.inf
     assert problem.status == cp.OPTIMAL, problem.status
