@@ -103,7 +103,7 @@ def capacities() -> Family:
     def by(name: str) -> Program:
         def program(channel: Any, limit: float) -> float:
             p = np.maximum(capacity.METHODS[name](channel, math.inf), 0.0)
-            return information(p / p.sum(), channel)
+            return information(channel, p / p.sum())
 
         return program
 
@@ -208,7 +208,7 @@ def rate_distortion() -> Family:
         def program(case: design_for_prior.Case, limit: float) -> float:
             q = np.maximum(design_for_prior.METHODS[name](case).channel, 0.0)
             q /= q.sum(axis=1, keepdims=True)
-            return information(case.p, q) + case.slope * expected_distortion(case.p, q, case.d)
+            return information(q, case.p) + case.slope * expected_distortion(q, case.p, case.d)
 
         return program
 
@@ -238,7 +238,7 @@ def envelopes() -> Family:
     def bisection(solver: str) -> Program:
         def program(case: Any, limit: float) -> float:
             prior, rows = case
-            top = float(np.exp(max_information(prior, rows)))
+            top = float(np.exp(max_information(rows, prior)))
             peer = envelope.Peer(prior, rows, solver)
             return peer.envelope(delta, top, newton=False)
 
@@ -252,7 +252,9 @@ def envelopes() -> Family:
         envelope.channel,
         {
             OURS: lambda case, limit: ends(pml_envelope(*case, delta)),
-            "ENVELOPE Algorithm 1": lambda case, limit: float(event_envelope(*case, delta)),
+            "ENVELOPE Algorithm 1": lambda case, limit: float(
+                event_envelope(case[1], case[0], delta)
+            ),
             **{f"{solver}, bisection": bisection(solver) for solver in LINEAR},
         },
         1e-6,
@@ -365,7 +367,8 @@ def vulnerabilities() -> Family:
         return float(program.measure.g_vuln.posterior(gain, prior, channel))
 
     def ours(case: Any, limit: float) -> tuple[float, float]:
-        value = posterior_gain_vulnerability(*case)
+        prior, channel, gain = case
+        value = posterior_gain_vulnerability(channel, prior, gain)
         return value, value
 
     return Family(

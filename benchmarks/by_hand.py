@@ -122,23 +122,23 @@ SETS: dict[str, tuple[Rules, Rules]] = {
         all_pairs,
     ),
     "DP of a count: all neighbors": (
-        lambda case, q: constraints.record_dp(count(len(case.p) - 1), q, EPSILON),
+        lambda case, q: constraints.record_dp(q, count(len(case.p) - 1), EPSILON),
         neighbors,
     ),
     "information budget: `kl_div` of the joint distribution and `p @ Q`": (
-        lambda case, q: constraints.mi_budget(case.p, q, LEAKS),
+        lambda case, q: constraints.mi_budget(q, case.p, LEAKS),
         lambda case, q: [information(case, q) <= LEAKS],
     ),
     "pointwise maximal leakage: `p @ Q` in every row": (
-        lambda case, q: constraints.pml(case.p, q, EPSILON),
+        lambda case, q: constraints.pml(q, case.p, EPSILON),
         lambda case, q: [row <= np.exp(EPSILON) * (case.p @ q) for row in q],
     ),
     "maximal leakage: `sum(max(Q))`": (
-        lambda case, q: constraints.maximal_leakage(case.p, q, EPSILON),
+        lambda case, q: constraints.maximal_leakage(q, case.p, EPSILON),
         lambda case, q: [cp.sum(cp.max(q, axis=0)) <= np.exp(EPSILON)],
     ),
     "chance of a guess: `sum(max(p * Q))`": (
-        lambda case, q: constraints.vulnerability_budget(case.p, q, guess(case)),
+        lambda case, q: constraints.vulnerability_budget(q, case.p, guess(case)),
         lambda case, q: [cp.sum(cp.max(cp.multiply(case.p[:, None], q), axis=0)) <= guess(case)],
     ),
     "capacity: `kl_div` of each row and a distribution": (
@@ -146,21 +146,25 @@ SETS: dict[str, tuple[Rules, Rules]] = {
         capacity,
     ),
     "total variation of neighbors: `norm1`": (
-        lambda case, q: constraints.divergence_budget(q, "total-variation", LEAKS / 5, scale(case)),
+        lambda case, q: constraints.divergence_budget(
+            q, "total-variation", LEAKS / 5, query=scale(case)
+        ),
         lambda case, q: [
             cp.norm1(q[x] - q[x + 1]) / 2 <= LEAKS / 5 for x in range(len(case.p) - 1)
         ],
     ),
     "relative entropy of neighbors: `kl_div`": (
-        lambda case, q: constraints.divergence_budget(q, "relative-entropy", LEAKS, scale(case)),
+        lambda case, q: constraints.divergence_budget(
+            q, "relative-entropy", LEAKS, query=scale(case)
+        ),
         lambda case, q: [cp.sum(cp.kl_div(q[x], q[y])) <= LEAKS for x, y in each_way(case)],
     ),
     "chi-square of neighbors: `quad_over_lin` of each entry": (
-        lambda case, q: constraints.divergence_budget(q, "chi-square", LEAKS, scale(case)),
+        lambda case, q: constraints.divergence_budget(q, "chi-square", LEAKS, query=scale(case)),
         chi_square,
     ),
     "Rényi's divergence of order 2 of neighbors: `quad_over_lin` of each entry": (
-        lambda case, q: constraints.renyi_dp(q, 2.0, LEAKS, scale(case)),
+        lambda case, q: constraints.renyi_dp(q, 2.0, LEAKS, query=scale(case)),
         renyi,
     ),
 }
@@ -192,13 +196,13 @@ def value(problem: cp.Problem, solver: str = "CLARABEL") -> tuple[float, bool]:
 
 def rate_distortion(case: Case) -> tuple[float, bool]:
     bound = design_for_prior(case.p, case.d, case.budget)
-    assert expected_distortion(case.p, bound.witness, case.d) <= case.budget * (1 + 1e-12)
+    assert expected_distortion(bound.witness, case.p, case.d) <= case.budget * (1 + 1e-12)
     return bound.upper, True
 
 
 def rate_distortion_with_builder(case: Case) -> tuple[float, bool]:
     q, t = cp.Variable(case.d.shape), cp.Variable()
-    rules = constraints.row_stochastic(q) + constraints.mi_budget(case.p, q, t)
+    rules = constraints.row_stochastic(q) + constraints.mi_budget(q, case.p, t)
     return value(cp.Problem(cp.Minimize(t), [*rules, case.spent(q) <= case.budget]))
 
 

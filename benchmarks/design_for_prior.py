@@ -54,8 +54,8 @@ class Case:
     def gap(self, channel: Array) -> float:
         q = np.maximum(channel, 0.0)
         q /= q.sum(axis=1, keepdims=True)
-        spent = expected_distortion(self.p, q, self.d)
-        return mutual_information(self.p, q) + self.slope * spent - self.lower
+        spent = expected_distortion(q, self.p, self.d)
+        return mutual_information(q, self.p) + self.slope * spent - self.lower
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def compare(n: int, console: Console, *, peer_envelope: bool) -> None:
     row("its certificate, checked", checking, seconds, "")
     peer, compiling = timed(lambda: Peer(prior, rows))
     if peer_envelope:
-        top = float(np.exp(max_information(prior, rows)))
+        top = float(np.exp(max_information(rows, prior)))
         for name, newton in (("bisection", False), ("Newton", True)):
             peer.solutions = 0
             found, took = timed(lambda newton=newton: peer.envelope(DELTA, top, newton=newton))
@@ -130,7 +130,7 @@ def main(limit: float) -> None:
             f"1000 x 1000: {seconds:.2f} s, {memory:.2f} GiB at most in this process, "
             f"{ours.lower:.10f} (gap {ours.gap:.0e})"
         )
-        _, seconds = timed(lambda: event_envelope(prior, rows, np.linspace(0.001, 1, 1000)))
+        _, seconds = timed(lambda: event_envelope(rows, prior, np.linspace(0.001, 1, 1000)))
         console.print(f"event envelope, 1000 x 1000 at 1000 deltas: {seconds:.2f} s")
     # Ten thousand types: 20 releases of a mechanism with 5 outputs.
     _, rows = np.full(4, 0.25), np.random.default_rng(1).dirichlet(np.ones(5), size=4)

@@ -63,7 +63,7 @@ def floats(n: int) -> list[Pair]:
     prior, channel, gain = dirichlet_case(n)
     span, bounded = (
         (
-            partial(measures.additive_gain_capacity, prior, channel, kind),
+            partial(measures.additive_gain_capacity, channel, prior, kind),
             partial(theirs.g_vuln.add_capacity, prior, channel, kind == "span"),
         )
         for kind in ("span", "bounded")
@@ -71,19 +71,19 @@ def floats(n: int) -> list[Pair]:
     known = (prior, channel)
     runs: dict[str, tuple[Run, Run]] = {
         "posterior Bayes vulnerability": (
-            partial(measures.posterior_bayes_vulnerability, *known),
+            partial(measures.posterior_bayes_vulnerability, channel, prior),
             partial(theirs.bayes_vuln.posterior, *known),
         ),
         "posterior g-vulnerability, n actions": (
-            partial(measures.posterior_gain_vulnerability, *known, gain),
+            partial(measures.posterior_gain_vulnerability, channel, prior, gain),
             partial(theirs.g_vuln.posterior, gain, *known),
         ),
         "posterior guessing entropy": (
-            partial(measures.posterior_guessing_entropy, *known),
+            partial(measures.posterior_guessing_entropy, channel, prior),
             partial(theirs.guessing.posterior, *known),
         ),
         "min-entropy leakage": (
-            lambda: measures.min_entropy_leakage(*known) / np.log(2),
+            lambda: measures.min_entropy_leakage(channel, prior) / np.log(2),
             partial(theirs.bayes_vuln.min_entropy_leakage, *known),
         ),
         "multiplicative capacity": (

@@ -100,7 +100,11 @@ RATIOS: dict[str, tuple[Callable[..., Any], Callable[..., float], float]] = {
         lambda p, q: measures.local_dp_epsilon(q),
         1e-6,
     ),
-    "`pml`": (pml, lambda p, q: float(measures.pml(p, q).max()), 1e-6),
+    "`pml`": (
+        lambda p, q, epsilon: pml(q, p, epsilon),
+        lambda p, q: float(measures.pml(q, p).max()),
+        1e-6,
+    ),
     "`renyi_dp`, order 2": (
         lambda p, q, epsilon: renyi_dp(q, 2, epsilon),
         lambda p, q: measures.renyi_dp_epsilon(q, 2),

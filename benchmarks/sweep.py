@@ -61,16 +61,16 @@ SWEEPS = {
         lambda epsilon: MinLocalDP([LAW], 0.1, COST).to_cvxpy(epsilon), 0.5, 3.0, "HIGHS"
     ),
     "`pml`, epsilon": Sweep(
-        lambda epsilon: useful(lambda q: constraints.pml(LAW, q, epsilon)), 0.2, 2.0, "HIGHS"
+        lambda epsilon: useful(lambda q: constraints.pml(q, LAW, epsilon)), 0.2, 2.0, "HIGHS"
     ),
     "`maximal_leakage`, budget": Sweep(
-        lambda budget: useful(lambda q: constraints.maximal_leakage(LAW, q, budget)),
+        lambda budget: useful(lambda q: constraints.maximal_leakage(q, LAW, budget)),
         0.2,
         2.0,
         "HIGHS",
     ),
     "`mi_budget`, budget": Sweep(
-        lambda budget: useful(lambda q: constraints.mi_budget(LAW, q, budget)),
+        lambda budget: useful(lambda q: constraints.mi_budget(q, LAW, budget)),
         0.05,
         1.0,
         "CLARABEL",

@@ -46,7 +46,7 @@ def allowed(Q: cp.Variable, margin: float = 0.0) -> list[cp.Constraint]:
     return [
         *row_stochastic(Q),
         *local_dp(Q, epsilon=3.0 * less),
-        *distortion_budget([NORTH, SOUTH], Q, ERROR, 0.9 * less),
+        *distortion_budget(Q, [NORTH, SOUTH], ERROR, 0.9 * less),
         bias >= -0.8 * less,
         bias <= 0.8 * less,
         EVERYBODY.probabilities @ Q >= 0.1 / less,  # no class is empty
@@ -59,7 +59,7 @@ def violation(channel: Channel) -> float:
     return max(
         0.0,
         local_dp_epsilon(channel) - 3.0,
-        worst_case_distortion([NORTH, SOUTH], channel, ERROR) - 0.9,
+        worst_case_distortion(channel, [NORTH, SOUTH], ERROR) - 0.9,
         float(np.abs(bias).max()) - 0.8,
         0.1 - float(channel.output(EVERYBODY).probabilities.min()),
     )
@@ -69,7 +69,7 @@ def design(solver: str) -> tuple[Channel, float]:
     """Return a channel that keeps all rules, and by how much the solver's own breaks one."""
     Q = cp.Variable((6, 6))
     leakage = cp.Variable()
-    problem = cp.Problem(cp.Minimize(leakage), allowed(Q) + mi_budget(EVERYBODY, Q, leakage))
+    problem = cp.Problem(cp.Minimize(leakage), allowed(Q) + mi_budget(Q, EVERYBODY, leakage))
     problem.solve(solver=solver, **OPTIONS[solver])
     rows = Channel.from_solver(Q.value).matrix
     cp.Problem(cp.Minimize(0), allowed(Q, margin=0.02)).solve(solver="HIGHS")
@@ -105,11 +105,11 @@ def main() -> list[tuple[float, float]]:
     values = []
     for solver in installed:
         channel, missed = design(solver)
-        upper, lower = mutual_information(EVERYBODY, channel), lower_end(channel)
+        upper, lower = mutual_information(channel, EVERYBODY), lower_end(channel)
         print(
             f"{solver:10}{upper:14.7f}{lower:14.7f}{missed:11.1e}{violation(channel):10.1g}"
             f"{local_dp_epsilon(channel):10.6f}"
-            f"{worst_case_distortion([NORTH, SOUTH], channel, ERROR):12.6f}"
+            f"{worst_case_distortion(channel, [NORTH, SOUTH], ERROR):12.6f}"
         )
         values.append((upper, lower))
     return values

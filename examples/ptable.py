@@ -116,7 +116,7 @@ def main() -> list[tuple[float, float]]:
     pairs += [(found, float(p / sum(joint))) for found, p in zip(posterior, joint, strict=True)]
 
     print("\nPML of each published count, in nats:")
-    leakage = dict(zip(channel.outputs, pml(prior, channel), strict=True))
+    leakage = dict(zip(channel.outputs, pml(channel, prior), strict=True))
     print("  " + "  ".join(f"{published}: {value:.3f}" for published, value in leakage.items()))
     pairs.append((leakage[3], math.log(Fraction(max(shares.values()), KEYS) / sum(joint))))
 

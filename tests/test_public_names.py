@@ -62,6 +62,31 @@ ORDERS = (
         "progress",
     ),
 )
+# Measures, expressions and constraints take the channel first, then what it is measured against,
+# then the measure's own arguments, and the budget last.
+CHANNELS = ("mechanisms", "mechanism", "channel", "joint")
+OF_MEASURES = (
+    (
+        *CHANNELS,
+        *("prior", "priors", "query", "records", "given", "size"),
+        *("alpha", "divergence", "gain", "form", "distortion", "epsilon", "delta", "budget"),
+    ),
+    ("law", "reference", "divergence", "alpha"),
+    ("k", "m"),
+)
+# The first of two releases is a channel here, elsewhere a group of records.
+FIRST_RELEASE = ("conditional_maximal_leakage", "exp_conditional_maximal_leakage")
+
+
+def orders_of(routine: Any) -> tuple[tuple[str, ...], ...]:
+    if not routine.__module__.startswith(MEASURE_ROOMS):
+        return ORDERS
+    if routine.__name__ in FIRST_RELEASE:
+        return (("first", "second", "prior", "budget"),)
+    return OF_MEASURES
+
+
+MEASURE_ROOMS = ("cvxleak.measures.", "cvxleak.expressions.", "cvxleak.constraints.")
 
 
 def signatures() -> list[Any]:
@@ -86,7 +111,7 @@ def test_arguments_come_in_one_order(routine: Any):
     needed = [p.name for p in placed if p.default is p.empty]
     # Python has those that may be left out come after the others.
     for given in (needed, [p.name for p in placed if p.name not in needed], keywords):
-        for order in ORDERS:
+        for order in orders_of(routine):
             shared = [name for name in given if name in order]
             assert shared == [name for name in order if name in given]
 
@@ -103,6 +128,20 @@ def test_a_limit_of_work_stands_beside_a_limit_of_time(routine: Any):
     if not routine.__qualname__.startswith(OTHERWISE):
         assert parameters["work_limit"].default == WORK_LIMIT
         assert parameters["time_limit"].default is None
+
+
+@pytest.mark.parametrize("routine", signatures())
+def test_measures_begin_with_the_channel_and_end_with_the_budget(routine: Any):
+    if not routine.__module__.startswith(MEASURE_ROOMS):
+        return
+    parameters = inspect.signature(routine).parameters.values()
+    placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if set(placed) & set(CHANNELS):
+        assert placed[0] in CHANNELS
+    assert "budget" not in placed[:-1]
+    assert "query" not in [p.name for p in parameters if p.default is not p.empty] or (
+        "query" not in placed
+    )
 
 
 def test_a_seed_is_the_default_wherever_there_is_one():

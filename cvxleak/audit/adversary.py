@@ -110,8 +110,8 @@ class Adversary(Value):
 
     def guess(self) -> tuple[float, float]:
         """Return the probability of guessing the record(s) right, before and after the output."""
-        law, channel = lumped_channel(self.weights, self.lumped)
-        return bayes_vulnerability(law), posterior_bayes_vulnerability(law, channel)
+        channel, law = lumped_channel(self.weights, self.lumped)
+        return bayes_vulnerability(law), posterior_bayes_vulnerability(channel, law)
 
     def expand(self) -> Prior:
         """Return the prior on full datasets (small spaces only)."""

@@ -308,5 +308,5 @@ def law_leakage(
 def law_value(law: Array, channel: Array, told: GainForm) -> float:
     """Return the leakage or gain of a channel about a record of this distribution, in floats."""
     if told.is_leakage:
-        return float(mutual_information(law, channel))
-    return gain_leakage(law, channel, told.gain, told.form)
+        return float(mutual_information(channel, law))
+    return gain_leakage(channel, law, told.gain, told.form)

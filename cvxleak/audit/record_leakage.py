@@ -332,8 +332,8 @@ class RecordLeakage(Problem):
         """Return what a lumped prior comes to."""
         if self.told.is_leakage:
             return lumped_information(weights, lumped)
-        law, channel = lumped_channel(weights, lumped)
-        return gain_leakage(law, channel, self.gain, form=self.form)
+        channel, law = lumped_channel(weights, lumped)
+        return gain_leakage(channel, law, self.gain, form=self.form)
 
     def _lumped(self, group: tuple[int, ...]) -> Lumped:
         """Return the lumped problem that an adversary's weights live on."""

@@ -55,7 +55,7 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
         rows, owner = np.vstack([rows, furthest]), np.append(owner, np.arange(size))
         law = _best(rows, gap, clock)
         output = law @ rows
-        attained = mutual_information(law, rows)
+        attained = mutual_information(rows, law)
         inputs = [inputs[0], np.bincount(owner, weights=law, minlength=size)]
         if clock.late:
             stopped = Stopped.at_limit(clock)

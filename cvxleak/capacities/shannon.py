@@ -123,7 +123,7 @@ class Capacity(Problem):
     def _measure(self, candidate: Prior | ArrayLike) -> tuple[float, dict[str, float]]:
         inputs = self.channel.inputs
         weights = candidate_weights(candidate, len(inputs), inputs, "input")
-        return mutual_information(positive_part(weights), self._center), law_violations(weights)
+        return mutual_information(self._center, positive_part(weights)), law_violations(weights)
 
     @property
     def _center(self) -> Channel:
@@ -158,7 +158,7 @@ class Capacity(Problem):
 
         p = cp.Variable(len(self.channel.inputs), nonneg=True, name="input")
         constraints: list[Any] = [cp.sum(p) == 1]
-        told = expressions.mutual_information(p, self._center)
+        told = expressions.mutual_information(self._center, p)
         return cp.Problem(cp.Maximize(told), constraints)
 
 

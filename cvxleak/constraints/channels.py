@@ -152,15 +152,15 @@ def in_channel_set(channel: Rows, channel_set: ChannelSet) -> list[cp.Constraint
     return [q >= known.lower, q <= known.upper]
 
 
-def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
+def joint_law(joint: Law, prior: Law) -> list[cp.Constraint]:
     """Return J(x,y) >= 0 and sum_y J(x,y) = p(x) for every x: J(x,y) = p(x) q(y|x).
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression, shape (k,)
-        The distribution of the input. DPP when it is a Parameter.
     joint : cp.Expression, shape (k, m)
         The joint distribution J.
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The distribution of the input. DPP when it is a Parameter.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import joint_law
     >>> J = cp.Variable((2, 2))
-    >>> problem = cp.Problem(cp.Maximize(J[0, 0] + J[1, 0]), joint_law([0.3, 0.7], J))
+    >>> problem = cp.Problem(cp.Maximize(J[0, 0] + J[1, 0]), joint_law(J, [0.3, 0.7]))
     >>> round(float(problem.solve()), 6)
     1.0
     """

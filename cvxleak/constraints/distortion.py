@@ -18,8 +18,8 @@ __all__ = ["distortion_budget"]
 
 
 def distortion_budget(
-    priors: Iterable[Law] | SourceSet,
     channel: Rows,
+    priors: Iterable[Law] | SourceSet,
     distortion: Distortion | ArrayLike,
     budget: Budget,
 ) -> list[cp.Constraint]:
@@ -29,13 +29,13 @@ def distortion_budget(
 
     Parameters
     ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
     priors : iterable of Prior, array_like or cp.Expression, each of shape (k,), or SourceSet
         The possible true distributions of the input, at least one. For the polytopes of a
         `SourceSet` no vertices are computed: by LP duality, with an auxiliary variable per
         inequality and outcome, the constraints require the budget for the worst distribution of the
         polytope.
-    channel : cp.Expression, shape (k, m)
-        The rows q(y|x).
     distortion : Distortion or array_like
         As in `cvxleak.expressions.expected_distortion`.
     budget : float or cp.Expression
@@ -61,7 +61,7 @@ def distortion_budget(
     >>> from cvxleak.model import Distortion
     >>> Q, rows = channel(2, 2)
     >>> sources, wrong = [[0.5, 0.5], [0.1, 0.9]], Distortion.hamming([0, 1])
-    >>> useful = rows + distortion_budget(sources, Q, wrong, 0.2)
+    >>> useful = rows + distortion_budget(Q, sources, wrong, 0.2)
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
     0.4
 
@@ -69,7 +69,7 @@ def distortion_budget(
 
     >>> from cvxleak.sources import SourceSet
     >>> between = SourceSet.box([0.1, 0.5], [0.5, 0.9])
-    >>> useful = rows + distortion_budget(between, Q, wrong, 0.2)
+    >>> useful = rows + distortion_budget(Q, between, wrong, 0.2)
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
     0.4
     """

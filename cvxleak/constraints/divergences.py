@@ -36,7 +36,7 @@ MOST = math.exp(12)
 
 
 def divergence_budget(
-    channel: Rows, divergence: str, budget: Budget, query: Query | RecordSpace | None = None
+    channel: Rows, divergence: str, budget: Budget, *, query: Query | RecordSpace | None = None
 ) -> list[cp.Constraint]:
     """Return D( q(.|x) || q(.|x') ) <= B for every pair of rows: convex in the channel.
 
@@ -102,7 +102,7 @@ def divergence_budget(
 
 
 def renyi_dp(
-    channel: Rows, alpha: float, epsilon: Budget, query: Query | RecordSpace | None = None
+    channel: Rows, alpha: float, epsilon: Budget, *, query: Query | RecordSpace | None = None
 ) -> list[cp.Constraint]:
     """Return (alpha, epsilon)-Rényi differential privacy: D_alpha( q(.|x) || q(.|x') ) <= epsilon.
 
@@ -162,8 +162,8 @@ def renyi_dp(
 def zcdp(
     channel: Rows,
     rho: Budget,
-    query: Query | RecordSpace | None = None,
     *,
+    query: Query | RecordSpace | None = None,
     orders: Iterable[float] | None = None,
 ) -> list[cp.Constraint]:
     """Return constraints that are sufficient for rho-zCDP: D_alpha <= rho alpha for all alpha > 1.

@@ -44,20 +44,20 @@ __all__ = [
 ]
 
 
-def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
+def mi_budget(channel: Rows, prior: Law, budget: Budget) -> list[cp.Constraint]:
     """Return I(X;Y) <= L for a fixed prior: convex in the channel.
 
     H(X) + sum_{x,y} s(x,y) log( s(x,y) / r(y) ) <= L with s = p(x) q(y|x) and one auxiliary
     variable r(y) = sum_x s(x,y) for the output distribution, so that the number of nonzeros grows
     like k m, not like k^2 m. To minimize the information of a large channel, let the budget be a
-    variable: minimize t subject to ``mi_budget(prior, channel, t)``.
+    variable: minimize t subject to ``mi_budget(channel, prior, t)``.
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The distribution of the input.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The distribution of the input.
     budget : float or cp.Expression
         L >= 0, in nats; a concave expression keeps the set convex.
 
@@ -75,7 +75,7 @@ def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import channel, mi_budget
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + mi_budget([0.5, 0.5], Q, 0.368064)  # log 2 - h(0.1)
+    >>> private = rows + mi_budget(Q, [0.5, 0.5], 0.368064)  # log 2 - h(0.1)
     >>> truth = cp.Maximize(cp.trace(Q) / 2)
     >>> round(float(cp.Problem(truth, private).solve()), 3)
     0.9
@@ -84,13 +84,13 @@ def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
 
 
 def record_mi_budget(
-    prior: Law, query: Query, channel: Rows, records: int | Sequence[int], budget: Budget
+    channel: Rows, prior: Law, query: Query, records: int | Sequence[int], budget: Budget
 ) -> list[cp.Constraint]:
     """Return I(X_i;Y) <= L for a fixed adversary: convex in the mechanism's noise channel.
 
     Parameters
     ----------
-    prior, query, channel, records
+    channel, prior, query, records
         As in `cvxleak.expressions.record_information`.
     budget : float or cp.Expression
         L >= 0, in nats; a concave expression keeps the set convex.
@@ -113,7 +113,7 @@ def record_mi_budget(
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + record_mi_budget([0.5, 0.0, 0.5, 0.0], parity, Q, 0, 0.368064)
+    >>> private = rows + record_mi_budget(Q, [0.5, 0.0, 0.5, 0.0], parity, 0, 0.368064)
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
     0.9
     """
@@ -121,9 +121,9 @@ def record_mi_budget(
 
 
 def conditional_record_mi_budget(
+    channel: Rows,
     prior: Law,
     query: Query,
-    channel: Rows,
     records: int | Sequence[int],
     given: int | Sequence[int],
     budget: Budget,
@@ -132,7 +132,7 @@ def conditional_record_mi_budget(
 
     Parameters
     ----------
-    prior, query, channel, records, given
+    channel, prior, query, records, given
         As in `cvxleak.expressions.conditional_record_information`.
     budget : float or cp.Expression
         L >= 0, in nats; a concave expression keeps the set convex.
@@ -153,14 +153,14 @@ def conditional_record_mi_budget(
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + conditional_record_mi_budget([0.25] * 4, parity, Q, 0, 1, 0.368064)
+    >>> private = rows + conditional_record_mi_budget(Q, [0.25] * 4, parity, 0, 1, 0.368064)
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
     0.9
     """
     return _information(conditional_joint(prior, query, channel, records, given), budget)
 
 
-def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> list[cp.Constraint]:
+def sibson_budget(channel: Rows, prior: Law, alpha: float, budget: Budget) -> list[cp.Constraint]:
     """Return I_alpha(X;Y) <= L, Sibson's information for a fixed prior: convex in the channel.
 
     I_alpha is the least Rényi divergence of p(x) q(y|x) from p(x) r(y) over all distributions r, so
@@ -168,10 +168,10 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The distribution of the input.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The distribution of the input.
     alpha : float
         The order, at least 0.2 (below that, solvers return channels that exceed the budget). An
         order within 1 % of 1 is replaced by the next larger one of 1 and 1.01, which is sufficient;
@@ -200,7 +200,7 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     >>> import numpy as np
     >>> from cvxleak.constraints import channel, sibson_budget
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + sibson_budget([0.5, 0.5], Q, 2, np.log(1.64))
+    >>> private = rows + sibson_budget(Q, [0.5, 0.5], 2, np.log(1.64))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 4)
     0.9
     """
@@ -226,7 +226,7 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     ]
 
 
-def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[cp.Constraint]:
+def capacity_budget(channel: Rows, budget: Budget, *, alpha: float = 1.0) -> list[cp.Constraint]:
     """Return C <= L, a bound on the information under all priors: convex in the channel.
 
     The capacity is max_p I(X;Y) = min_r max_x D( q(.|x) || r ) over distributions r, with Rényi's
@@ -281,16 +281,16 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
 
 
 def vulnerability_budget(
-    prior: Law, channel: Rows, budget: Budget, gain: Gain | ArrayLike | None = None
+    channel: Rows, prior: Law, budget: Budget, *, gain: Gain | ArrayLike | None = None
 ) -> list[cp.Constraint]:
     """Return sum_y max_w sum_x p(x) q(y|x) g(w, x) <= V: a bound on an adversary's expected gain.
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression, shape (k,)
-        The distribution of the secret.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x). Either it or the prior may hold variables.
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The distribution of the secret.
     budget : float or cp.Expression
         V >= 0; a concave expression keeps the set convex.
     gain : Gain or array_like, shape (actions, k), optional
@@ -313,26 +313,26 @@ def vulnerability_budget(
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import channel, vulnerability_budget
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + vulnerability_budget([0.4, 0.6], Q, 0.7)
+    >>> private = rows + vulnerability_budget(Q, [0.4, 0.6], 0.7)
     >>> round(float(cp.Problem(cp.Maximize(0.4 * Q[0, 0] + 0.6 * Q[1, 1]), private).solve()), 6)
     0.7
     """
     after = (
-        posterior_bayes_vulnerability(prior, channel)
+        posterior_bayes_vulnerability(channel, prior)
         if gain is None
-        else posterior_gain_vulnerability(prior, channel, gain)
+        else posterior_gain_vulnerability(channel, prior, gain)
     )
     return [after <= ceiling(budget, "budget")]
 
 
 def conditional_maximal_leakage(
-    prior: Law, first: Rows, second: Sequence[Rows], budget: Budget
+    first: Rows, second: Sequence[Rows], prior: Law, budget: Budget
 ) -> list[cp.Constraint]:
     """Return L(X -> Y2 | Y1) <= L, a bound on what a second release adds to the first.
 
     Parameters
     ----------
-    prior, first, second
+    first, second, prior
         As in `cvxleak.expressions.exp_conditional_maximal_leakage`.
     budget : float or cp.Parameter
         L, in nats, from 0 to 700.
@@ -352,23 +352,23 @@ def conditional_maximal_leakage(
     >>> import numpy as np
     >>> from cvxleak.constraints import channel, conditional_maximal_leakage
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + conditional_maximal_leakage([0.5, 0.5], np.ones((2, 1)), [Q], np.log(1.5))
+    >>> private = rows + conditional_maximal_leakage(np.ones((2, 1)), [Q], [0.5, 0.5], np.log(1.5))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
     1.5
     """
-    leakage = exp_conditional_maximal_leakage(prior, first, second)
+    leakage = exp_conditional_maximal_leakage(first, second, prior)
     return [leakage <= exponential(budget, "budget")]
 
 
-def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
+def maximal_leakage(channel: Rows, prior: Law, budget: Budget) -> list[cp.Constraint]:
     """Return sum_y max_x q(y|x) <= e^L, over inputs of positive probability.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input; only its support matters. It must be data, not a Parameter.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input; only its support matters. It must be data, not a Parameter.
     budget : float or cp.Parameter
         L, in nats, from 0 to 700.
 
@@ -388,25 +388,25 @@ def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constr
     >>> import numpy as np
     >>> from cvxleak.constraints import channel, maximal_leakage
     >>> Q, rows = channel(3, 3)
-    >>> private = rows + maximal_leakage([0.2, 0.3, 0.5], Q, np.log(2))
+    >>> private = rows + maximal_leakage(Q, [0.2, 0.3, 0.5], np.log(2))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
     2.0
     """
-    return [exp_maximal_leakage(prior, channel) <= exponential(budget, "budget")]
+    return [exp_maximal_leakage(channel, prior) <= exponential(budget, "budget")]
 
 
-def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
+def pml(channel: Rows, prior: Law, epsilon: Budget) -> list[cp.Constraint]:
     """Return l(X -> y) <= epsilon for every outcome: q(y|x) <= e^epsilon p(y).
 
     One auxiliary variable holds the output distribution p(y) = sum_x p(x) q(y|x).
 
     Parameters
     ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
     prior : Prior, array_like or cp.Expression without variables, shape (k,)
         The distribution of the input. Inputs of probability zero are not constrained. If the prior
         is a Parameter, its zeros are not known, and all inputs are constrained.
-    channel : cp.Expression, shape (k, m)
-        The rows q(y|x).
     epsilon : float or cp.Parameter
         In nats, from 0 to 700. From log 1/min p(x) on there is no constraint. If the prior is a
         Parameter, stay below this value: solvers fail if epsilon is much larger.
@@ -427,7 +427,7 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     >>> import numpy as np
     >>> from cvxleak.constraints import channel, pml
     >>> Q, rows = channel(2, 2)
-    >>> private = rows + pml([0.5, 0.5], Q, np.log(1.8))
+    >>> private = rows + pml(Q, [0.5, 0.5], np.log(1.8))
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 6)
     0.9
     """

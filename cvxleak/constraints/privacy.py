@@ -70,7 +70,7 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
 
 
 def record_dp(
-    query: Query | RecordSpace, channel: Rows, epsilon: Budget, delta: Budget = 0.0
+    channel: Rows, query: Query | RecordSpace, epsilon: Budget, delta: Budget = 0.0
 ) -> list[cp.Constraint]:
     """Return (epsilon, delta)-differential privacy of a mechanism, for datasets one record apart.
 
@@ -79,11 +79,11 @@ def record_dp(
 
     Parameters
     ----------
+    channel : cp.Expression, shape (values of f or datasets, outputs)
+        The rows of the mechanism.
     query : Query or RecordSpace
         With a query f the channel is q(y|f(x)), and only the pairs of values that neighbors can
         have are compared. With a space the channel has one row per dataset, in product order.
-    channel : cp.Expression, shape (values of f or datasets, outputs)
-        The rows of the mechanism.
     epsilon : float or cp.Parameter
         In nats, from 0 to 700. Values above 20 are replaced by 20, which is sufficient; a channel
         that only this excludes satisfies the constraint after mixing with at most m e^-20 (2.1e-9
@@ -116,7 +116,7 @@ def record_dp(
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> count = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
     >>> Q, rows = channel(3, 3)
-    >>> private = rows + record_dp(count, Q, np.log(2))
+    >>> private = rows + record_dp(Q, count, np.log(2))
     >>> round(float(cp.Problem(cp.Maximize(cp.min(cp.diag(Q))), private).solve()), 6)
     0.5
     """

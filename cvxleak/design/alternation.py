@@ -156,7 +156,7 @@ class Alternation:
         spent = cp.max(cp.hstack([cp.sum(cp.multiply(part, channel)) for part in costs.table]))
         rules = [*constraints.row_stochastic(channel), *user.constraints]
         for prior, record, _ in opponents:
-            rules += constraints.record_mi_budget(prior, self.query, channel, record, leak)
+            rules += constraints.record_mi_budget(channel, prior, self.query, record, leak)
         if isinstance(problem, MinLeakage):
             goal, rules = leak, [*rules, spent <= problem.budget]
         else:

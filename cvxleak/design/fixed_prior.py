@@ -386,7 +386,7 @@ class DesignForPrior(Problem):
         spent = float((laws @ (rows * statement.distortion).sum(axis=1)).max())
         if self.measure != INFORMATION:
             return math.nan, spent
-        return max(mutual_information(law, rows) for law in statement.laws), spent
+        return max(mutual_information(rows, law) for law in statement.laws), spent
 
 
 def design_for_prior(

@@ -333,7 +333,7 @@ def _private(
     number = min(number, LARGEST)
     if measure == "local_dp":
         return local_dp(q, number)
-    return {"pml": pml, "maximal_leakage": maximal_leakage}[measure](statement.laws[0], q, number)
+    return {"pml": pml, "maximal_leakage": maximal_leakage}[measure](q, statement.laws[0], number)
 
 
 def _slope(law: Array, phi: Array) -> Array:

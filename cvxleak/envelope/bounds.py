@@ -67,8 +67,8 @@ def envelope_upper_bound(
     array([0.587787, 0.587787])
     """
     level = probabilities_in(delta, "delta")
-    most = max_information(prior, channel)
-    return np.minimum(_over(maximal_leakage(prior, channel), level), most)[()]
+    most = max_information(channel, prior)
+    return np.minimum(_over(maximal_leakage(channel, prior), level), most)[()]
 
 
 def output_count_bound(outputs: int, delta: ArrayLike) -> Array:
@@ -189,8 +189,8 @@ def envelope_lower_bound(
     >>> envelope_lower_bound([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [0.1, 1.0]).round(6)
     array([0.587787, 0.587787])
     """
-    quantile = pml_right_quantile(prior, channel, delta)
-    return np.maximum(quantile, binary_envelope(prior, channel, delta))[()]
+    quantile = pml_right_quantile(channel, prior, delta)
+    return np.maximum(quantile, binary_envelope(channel, prior, delta))[()]
 
 
 def composition_bound(
@@ -237,7 +237,7 @@ def composition_bound(
     releases = in_order(channels, "channels")
     if not releases:
         raise ValidationError("channels: found none; at least one release is needed")
-    return _over(sum(maximal_leakage(prior, channel) for channel in releases), level)[()]
+    return _over(sum(maximal_leakage(channel, prior) for channel in releases), level)[()]
 
 
 def adaptive_composition_bound(
@@ -281,7 +281,7 @@ def adaptive_composition_bound(
     0.405465
     """
     level = probabilities_in(delta, "delta")
-    leakage = maximal_leakage(prior, first) + conditional_maximal_leakage(prior, first, second)
+    leakage = maximal_leakage(first, prior) + conditional_maximal_leakage(first, second, prior)
     return _over(leakage, level)[()]
 
 

@@ -154,7 +154,7 @@ class PMLEnvelope(Problem):
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
         channel, violations = read_candidate(candidate, self.channel.outputs)
         after = self.channel.then(channel)
-        return float(pml_right_quantile(self.prior, after, self.delta)), violations
+        return float(pml_right_quantile(after, self.prior, self.delta)), violations
 
     def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
         channel, _ = read_candidate(candidate, self.channel.outputs)

@@ -103,7 +103,7 @@ class FailureProbability(Problem):
     >>> problem = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4)
     >>> bound = problem.solve()
     >>> after = problem.channel.then(bound.witness)
-    >>> round(pml_failure_probability(problem.prior, after, 0.4), 6)
+    >>> round(pml_failure_probability(after, problem.prior, 0.4), 6)
     0.564058
     >>> check = problem.check(np.eye(2), bound=bound)
     >>> check.feasible, round(check.value, 6), round(check.shortfall[0], 6)
@@ -176,8 +176,8 @@ class FailureProbability(Problem):
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
         channel, violations = read_candidate(candidate, self.channel.outputs)
         value = pml_failure_probability(
-            self.prior,
             self.channel.then(channel),
+            self.prior,
             self.epsilon,
             strict=self.strict,
             tie=self.tie,

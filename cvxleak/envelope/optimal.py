@@ -87,7 +87,7 @@ class PMLMechanism(Problem):
     >>> prior = np.array([0.3, 0.3, 0.4])
     >>> mechanism = pml_extremal(prior, 0.1)
     >>> bound = PMLMechanism(prior, np.log(mechanism.matrix / prior), 0.1).solve()
-    >>> bool(abs(bound.upper - mutual_information(prior, mechanism)) < 1e-9)
+    >>> bool(abs(bound.upper - mutual_information(mechanism, prior)) < 1e-9)
     True
     >>> statement = PMLMechanism([0.5, 0.5], np.eye(2), np.log(1.5))
     >>> print(statement.check([[0.7, 0.3], [0.3, 0.7]]))
@@ -178,7 +178,7 @@ class PMLMechanism(Problem):
                 f"candidate: found shape {channel.shape}; {self.utility.shape} is needed"
             )
         value = float(self.prior.probabilities @ (channel.matrix * self.utility).sum(axis=1))
-        excess = float(pml(self.prior, channel).max()) - self.epsilon
+        excess = float(pml(channel, self.prior).max()) - self.epsilon
         return value, violations | {"leakage is at most epsilon": max(excess, 0.0)}
 
     def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
@@ -209,7 +209,7 @@ class PMLMechanism(Problem):
 
         q = cp.Variable(self.utility.shape, name="channel")
         worth = self.prior.probabilities[:, None] * self.utility
-        private = constraints.pml(self.prior, q, self._threshold)
+        private = constraints.pml(q, self.prior, self._threshold)
         return cp.Problem(
             cp.Maximize(cp.sum(cp.multiply(worth, q))), constraints.row_stochastic(q) + private
         )

@@ -27,7 +27,7 @@ __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion
 
 
 def expected_distortion(
-    prior: Law, channel: Rows, distortion: Distortion | ArrayLike
+    channel: Rows, prior: Law, distortion: Distortion | ArrayLike
 ) -> cp.Expression:
     """Return E d(X,Y) = sum_{x,y} p(x) q(y|x) d(x,y), in the unit of d.
 
@@ -36,10 +36,10 @@ def expected_distortion(
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression, shape (k,)
-        The true distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The true distribution of the input.
     distortion : Distortion or array_like
         A `Distortion` is matched to a `Channel`, and a `Prior` to either, by label; everything
         else is matched by position and has shape (k, m).
@@ -59,7 +59,7 @@ def expected_distortion(
     >>> from cvxleak.expressions import expected_distortion
     >>> from cvxleak.model import Distortion
     >>> Q = cp.Variable((2, 2))
-    >>> cost = expected_distortion([0.5, 0.5], Q, Distortion.hamming([0, 1]))
+    >>> cost = expected_distortion(Q, [0.5, 0.5], Distortion.hamming([0, 1]))
     >>> Q.value = [[1.0, 0.0], [0.5, 0.5]]
     >>> cost.is_affine(), float(cost.value)
     (True, 0.25)
@@ -69,7 +69,7 @@ def expected_distortion(
 
 
 def worst_case_distortion(
-    priors: Iterable[Law], channel: Rows, distortion: Distortion | ArrayLike
+    channel: Rows, priors: Iterable[Law], distortion: Distortion | ArrayLike
 ) -> cp.Expression:
     """Return the largest expected distortion over a set of sources, in the unit of d.
 
@@ -78,10 +78,10 @@ def worst_case_distortion(
 
     Parameters
     ----------
-    priors : iterable of Prior, array_like or cp.Expression, each of shape (k,)
-        The possible true distributions of the input, at least one.
     channel, distortion
         As in `expected_distortion`.
+    priors : iterable of Prior, array_like or cp.Expression, each of shape (k,)
+        The possible true distributions of the input, at least one.
 
     Raises
     ------
@@ -98,14 +98,14 @@ def worst_case_distortion(
     >>> from cvxleak.model import Distortion
     >>> rounding = [[1.0, 0.0], [0.5, 0.5]]
     >>> sources = [[0.5, 0.5], [0.0, 1.0]]
-    >>> float(worst_case_distortion(sources, rounding, Distortion.hamming([0, 1])).value)
+    >>> float(worst_case_distortion(rounding, sources, Distortion.hamming([0, 1])).value)
     0.5
     """
     return nonnegative(cp.max(distortions(priors, channel, distortion)))
 
 
 def mechanism_distortion(
-    prior: Law, query: Query, channel: Rows, distortion: Distortion | ArrayLike
+    channel: Rows, prior: Law, query: Query, distortion: Distortion | ArrayLike
 ) -> cp.Expression:
     """Return E d(f(X),Y) = sum_{x,y} p(x) q(y|f(x)) d(f(x),y), in the unit of d.
 
@@ -114,13 +114,13 @@ def mechanism_distortion(
 
     Parameters
     ----------
+    channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
+        One row per value of the query; a `Channel` is matched by label.
     prior : Prior, array_like or cp.Expression, shape (|X|,)
         The true distribution of the dataset, on the datasets in product order. If there are too
         many datasets to write out, use `expected_distortion` with the distribution of f(X).
     query : Query
         The query f.
-    channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
-        One row per value of the query; a `Channel` is matched by label.
     distortion : Distortion or array_like
         The inputs of a `Distortion` are values of the query, matched by label; its outputs are
         matched to those of a `Channel` by label. Everything else is matched by position.
@@ -140,7 +140,7 @@ def mechanism_distortion(
     >>> from cvxleak.model import AdditiveQuery, Distortion, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> flip = [[0.75, 0.25], [0.25, 0.75]]
-    >>> float(mechanism_distortion([0.25] * 4, parity, flip, Distortion.hamming([0, 1])).value)
+    >>> float(mechanism_distortion(flip, [0.25] * 4, parity, Distortion.hamming([0, 1])).value)
     0.25
     """
     q = matched_query(query, channel)

@@ -117,7 +117,7 @@ def lumped_entropy(weights: Law, lumped: Lumped) -> cp.Expression:
     return cp.entr(w).sum() + w @ lumped.log_multiplicity
 
 
-def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
+def conditional_entropy(channel: Rows, prior: Law) -> cp.Expression:
     """Return H(X|Y) = -sum_{x,y} s(x,y) log( s(x,y) / p(y) ), s = p(x) q(y|x), in nats.
 
     The remaining uncertainty about the input after the output is seen. Concave in the channel for a
@@ -126,10 +126,10 @@ def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression, shape (k,)
-        The distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The distribution of the input.
 
     Raises
     ------
@@ -138,19 +138,19 @@ def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
 
     Notes
     -----
-    In terms of measures it is ``entropy(prior) - mutual_information(prior, channel)``.
+    In terms of measures it is ``entropy(prior) - mutual_information(channel, prior)``.
 
     Examples
     --------
     >>> from cvxleak.expressions import conditional_entropy
-    >>> round(float(conditional_entropy([0.5, 0.5], [[1.0, 0.0], [0.5, 0.5]]).value), 6)
+    >>> round(float(conditional_entropy([[1.0, 0.0], [0.5, 0.5]], [0.5, 0.5]).value), 6)
     0.477386
     """
     joint = input_joint(prior, channel)
     return -joint.negative_equivocation(joint.output)
 
 
-def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
+def mutual_information(channel: Rows, prior: Law) -> cp.Expression:
     """Return I(X;Y) = sum_{x,y} p(x) q(y|x) log( q(y|x) / p(y) ), in nats.
 
     - Convex in the channel for a fixed prior, as H(X) - H(X|Y).
@@ -160,10 +160,10 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression, shape (k,)
-        The distribution of the input. Rows whose probability is known to be zero are left out.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The distribution of the input. Rows whose probability is known to be zero are left out.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
     >>> from cvxleak.expressions import mutual_information
     >>> Q = cp.Variable((2, 2), nonneg=True)
     >>> rows = [cp.sum(Q, axis=1) == 1, (Q[0, 1] + Q[1, 0]) / 2 <= 0.1]
-    >>> problem = cp.Problem(cp.Minimize(mutual_information([0.5, 0.5], Q)), rows)
+    >>> problem = cp.Problem(cp.Minimize(mutual_information(Q, [0.5, 0.5])), rows)
     >>> round(float(problem.solve()), 4)
     0.3681
     """
@@ -198,7 +198,7 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
     return input_joint(prior, channel).information()
 
 
-def joint_information(prior: Law, joint: Law) -> cp.Expression:
+def joint_information(joint: Law, prior: Law) -> cp.Expression:
     """Return I(X;Y) of a joint distribution J with given row sums, in nats: convex in J.
 
     H(X) + sum_{x,y} J(x,y) log( J(x,y) / sum_x' J(x',y) ). It is the mutual information if sum_y
@@ -206,10 +206,10 @@ def joint_information(prior: Law, joint: Law) -> cp.Expression:
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The distribution of the input. DPP when it is a Parameter.
     joint : array_like or cp.Expression, shape (k, m)
         J(x,y) = p(x) q(y|x).
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The distribution of the input. DPP when it is a Parameter.
 
     Raises
     ------
@@ -223,14 +223,14 @@ def joint_information(prior: Law, joint: Law) -> cp.Expression:
     Examples
     --------
     >>> from cvxleak.expressions import joint_information
-    >>> round(float(joint_information([0.5, 0.5], [[0.45, 0.05], [0.05, 0.45]]).value), 6)
+    >>> round(float(joint_information([[0.45, 0.05], [0.05, 0.45]], [0.5, 0.5]).value), 6)
     0.368064
     """
     return stated_joint(prior, joint).information()
 
 
 def record_information(
-    prior: Law, query: Query, channel: Rows, records: int | Sequence[int]
+    channel: Rows, prior: Law, query: Query, records: int | Sequence[int]
 ) -> cp.Expression:
     """Return I(X_i;Y) of a mechanism, in nats: convex in the noise channel q(y|f(x)).
 
@@ -240,15 +240,15 @@ def record_information(
 
     Parameters
     ----------
+    channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
+        One row per value of the query, in the order of `query.values`; a `Channel` is matched by
+        label.
     prior : Prior, array_like or cp.Expression without variables
         The adversary's knowledge: of shape (|X|,), a distribution on the datasets in product order;
         or of shape (values of X_i, values of f), the distribution W itself, for spaces too large to
         write out. DPP when it is a Parameter.
     query : Query
         The query f.
-    channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
-        One row per value of the query, in the order of `query.values`; a `Channel` is matched by
-        label.
     records : int or sequence of int
         A record i, or a group I for I(X_I;Y).
 
@@ -267,16 +267,16 @@ def record_information(
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> flip = [[0.9, 0.1], [0.1, 0.9]]
-    >>> round(float(record_information([0.5, 0.0, 0.5, 0.0], parity, flip, 0).value), 6)
+    >>> round(float(record_information(flip, [0.5, 0.0, 0.5, 0.0], parity, 0).value), 6)
     0.368064
     """
     return record_joint(prior, query, channel, records).information()
 
 
 def conditional_record_information(
+    channel: Rows,
     prior: Law,
     query: Query,
-    channel: Rows,
     records: int | Sequence[int],
     given: int | Sequence[int],
 ) -> cp.Expression:
@@ -287,10 +287,10 @@ def conditional_record_information(
 
     Parameters
     ----------
+    channel, query
+        As in `record_information`.
     prior : Prior, array_like or cp.Expression without variables
         As in `record_information`; W is for the records I followed by G, taken as one group.
-    query, channel
-        As in `record_information`.
     records, given : int or sequence of int
         The records I in question and the known records G; they must not overlap.
 
@@ -310,22 +310,22 @@ def conditional_record_information(
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> flip = [[0.9, 0.1], [0.1, 0.9]]
-    >>> told = conditional_record_information([0.25] * 4, parity, flip, 0, given=1)
+    >>> told = conditional_record_information(flip, [0.25] * 4, parity, 0, given=1)
     >>> round(float(told.value), 6)
     0.368064
     """
     return conditional_joint(prior, query, channel, records, given).information()
 
 
-def group_information(prior: Law, query: Query, channel: Rows, size: int) -> cp.Expression:
+def group_information(channel: Rows, prior: Law, query: Query, size: int) -> cp.Expression:
     """Return max over groups I of `size` records of I(X_I;Y), in nats: convex in the channel.
 
     Parameters
     ----------
+    channel, query
+        As in `record_information`.
     prior : Prior, array_like or cp.Expression without variables, shape (|X|,)
         The adversary's knowledge, on the datasets in product order. DPP when it is a Parameter.
-    query, channel
-        As in `record_information`.
     size : int
         Size of the groups, from 1 to the number of records.
 
@@ -344,16 +344,16 @@ def group_information(prior: Law, query: Query, channel: Rows, size: int) -> cp.
     >>> from cvxleak.expressions import group_information
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
-    >>> round(float(group_information([0.25] * 4, parity, [[0.9, 0.1], [0.1, 0.9]], 2).value), 6)
+    >>> round(float(group_information([[0.9, 0.1], [0.1, 0.9]], [0.25] * 4, parity, 2).value), 6)
     0.368064
     """
     n = instance(query, Query, "query").space.records
     groups = combinations(range(n), whole_number(size, "size", 1, n))
-    told = [record_information(prior, query, channel, group) for group in groups]
+    told = [record_information(channel, prior, query, group) for group in groups]
     return cp.max(cp.hstack(told))
 
 
-def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expression:
+def exp_arimoto_information(channel: Rows, prior: Law, alpha: float) -> cp.Expression:
     """Return e^((alpha-1)/alpha I_alpha(X;Y)) of Arimoto's information, for a fixed prior.
 
     sum_y ( sum_x (p(x) q(y|x))^alpha )^(1/alpha) / ( sum_x p(x)^alpha )^(1/alpha): for alpha > 1
@@ -362,10 +362,10 @@ def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expre
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The distribution of the input.
     alpha : float
         The order, as in `exp_sibson_information`. For 1 use `mutual_information`. At inf the value
         is `posterior_bayes_vulnerability` divided by `bayes_vulnerability`.
@@ -385,7 +385,7 @@ def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expre
     --------
     >>> from cvxleak.expressions import exp_arimoto_information
     >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
-    >>> round(float(exp_arimoto_information([0.8, 0.2], noisy, 2).value), 6)
+    >>> round(float(exp_arimoto_information(noisy, [0.8, 0.2], 2).value), 6)
     1.112335
     """
     order = rational_order(alpha)
@@ -396,10 +396,10 @@ def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expre
             "be data or a Parameter"
         )
     tilted = derived(p, partial(_tilted, exponent=float(order)), p.shape, nonneg=True)
-    return exp_sibson_information(tilted, q, alpha)
+    return exp_sibson_information(q, tilted, alpha)
 
 
-def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expression:
+def exp_sibson_information(channel: Rows, prior: Law, alpha: float) -> cp.Expression:
     """Return e^((alpha-1)/alpha I_alpha(X;Y)) = sum_y ( sum_x p(x) q(y|x)^alpha )^(1/alpha).
 
     - For alpha > 1 convex in the channel for a fixed prior (a sum of norms), and concave in the
@@ -411,10 +411,10 @@ def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expres
 
     Parameters
     ----------
-    prior : Prior, array_like or cp.Expression, shape (k,)
-        The distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The distribution of the input.
     alpha : float
         The order: positive, not 1, and a ratio of whole numbers up to 1024 (CVXPY's atoms round
         other powers, so the order would be a different one). For 1 use `mutual_information`, for
@@ -439,7 +439,7 @@ def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expres
     --------
     >>> from cvxleak.expressions import exp_sibson_information
     >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
-    >>> round(float(exp_sibson_information([0.5, 0.5], noisy, 2).value), 6)  # sqrt(1.64)
+    >>> round(float(exp_sibson_information(noisy, [0.5, 0.5], 2).value), 6)  # sqrt(1.64)
     1.280625
     """
     order = rational_order(alpha)

@@ -24,7 +24,7 @@ from cvxleak.expressions.arguments import (
 __all__ = ["exp_conditional_maximal_leakage", "exp_maximal_leakage"]
 
 
-def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
+def exp_maximal_leakage(channel: Rows, prior: Law) -> cp.Expression:
     """Return e^L(X -> Y) = sum_y max_x q(y|x), over inputs of positive probability: convex.
 
     Its logarithm, the maximal leakage in nats, is only quasiconvex, so minimize or bound this
@@ -32,10 +32,10 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input; only its support matters. It must be data, not a Parameter.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x). DPP when it holds Parameters.
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input; only its support matters. It must be data, not a Parameter.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
     Examples
     --------
     >>> from cvxleak.expressions import exp_maximal_leakage
-    >>> float(exp_maximal_leakage([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]).value)
+    >>> float(exp_maximal_leakage([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]).value)
     1.8
     """
     p, q = matched(prior, channel)
@@ -64,7 +64,7 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
 
 
 def exp_conditional_maximal_leakage(
-    prior: Law, first: Rows, second: Sequence[Rows]
+    first: Rows, second: Sequence[Rows], prior: Law
 ) -> cp.Expression:
     """Return e^L(X -> Y2 | Y1) = max_y1 sum_y2 max_x q2(y2|x, y1): convex in the second channels.
 
@@ -73,12 +73,12 @@ def exp_conditional_maximal_leakage(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of X. It must be data, not a Parameter.
     first : Channel or array_like, shape (k, m1)
         The first release, q1(y1|x); it must be data, too.
     second : sequence of m1 Channels, arrays or cp.Expressions, each of shape (k, m2)
         The second release, one channel for each output of the first. DPP when they hold Parameters.
+    prior : Prior or array_like, shape (k,)
+        The distribution of X. It must be data, not a Parameter.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def exp_conditional_maximal_leakage(
     >>> from cvxleak.expressions import exp_conditional_maximal_leakage
     >>> erasure = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
     >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
-    >>> float(exp_conditional_maximal_leakage([0.5, 0.5], erasure, [noisy] * 3).value)
+    >>> float(exp_conditional_maximal_leakage(erasure, [noisy] * 3, [0.5, 0.5]).value)
     1.8
     """
     p, q = matched(prior, first)

@@ -116,7 +116,7 @@ def privacy_profile(channel: Rows, epsilon: Budget) -> cp.Expression:
 
 
 def record_privacy_profile(
-    query: Query | RecordSpace, channel: Rows, epsilon: Budget
+    channel: Rows, query: Query | RecordSpace, epsilon: Budget
 ) -> cp.Expression:
     """Return delta*(epsilon) for datasets one record apart: convex in the channel.
 
@@ -124,11 +124,11 @@ def record_privacy_profile(
 
     Parameters
     ----------
+    channel : Channel, array_like or cp.Expression, shape (values of f or datasets, outputs)
+        The rows of the mechanism.
     query : Query or RecordSpace
         With a query f the channel is q(y|f(x)), and only the pairs of values that neighbors can
         have are compared. With a space the channel has one row per dataset, in product order.
-    channel : Channel, array_like or cp.Expression, shape (values of f or datasets, outputs)
-        The rows of the mechanism.
     epsilon : float or cp.Parameter
         In nats, from 0 to 700. DPP when it is a Parameter.
 
@@ -146,7 +146,7 @@ def record_privacy_profile(
     >>> from cvxleak.expressions import record_privacy_profile
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(4), [(0, 1)] * 4, modulus=2)
-    >>> float(record_privacy_profile(parity, [[0.75, 0.25], [0.25, 0.75]], 0.0).value)
+    >>> float(record_privacy_profile([[0.75, 0.25], [0.25, 0.75]], parity, 0.0).value)
     0.5
     """
     return _profile(channel, neighbors_of(query), epsilon)

@@ -26,7 +26,7 @@ def worst_laws(sources: SourceSet, channel: Channel) -> list[tuple[float, Array]
     for part in sources.parts:
         if part.is_point:
             law = part.points[0] / part.points[0].sum()
-            found.append((mutual_information(law, channel), law))
+            found.append((mutual_information(channel, law), law))
         else:
             alone = SourceSet._of([part], sources.labels)
             found.append(_largest_information(alone, channel.matrix))

@@ -47,7 +47,7 @@ class ChainRule:
     >>> from cvxleak.measures import group_chain_rule
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
-    >>> rule = group_chain_rule([0.25] * 4, Mechanism(parity, [[1.0, 0.0], [0.0, 1.0]]), 0, 1)
+    >>> rule = group_chain_rule(Mechanism(parity, [[1.0, 0.0], [0.0, 1.0]]), [0.25] * 4, 0, 1)
     >>> round(rule.first, 6), rule.second.round(6), round(rule.total, 6)
     (0.0, array([0.693147, 0.693147]), 0.693147)
     """
@@ -64,7 +64,7 @@ class ChainRule:
 
 
 def group_chain_rule(
-    prior: Prior | ArrayLike, mechanism: Mechanism, first: Records, second: Records
+    mechanism: Mechanism, prior: Prior | ArrayLike, first: Records, second: Records
 ) -> ChainRule:
     """Return I(X_I;Y) = I(X_F;Y) + sum_v p(x_F = v) I(X_S^v; Y^v), where I is the union of F and S.
 
@@ -72,10 +72,10 @@ def group_chain_rule(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     first, second : int or sequence of int
         The two parts F and S of the group; they must not overlap.
 
@@ -99,7 +99,7 @@ def group_chain_rule(
     >>> from cvxleak.measures import group_chain_rule
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
-    >>> rule = group_chain_rule([0.25] * 4, Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), 0, 1)
+    >>> rule = group_chain_rule(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), [0.25] * 4, 0, 1)
     >>> round(rule.total, 6), rule.second.round(6)
     (0.368064, array([0.368064, 0.368064]))
     >>> rule.priors[1].probabilities
@@ -116,7 +116,7 @@ def group_chain_rule(
 
 
 def composition_chain_rule(
-    prior: Prior | ArrayLike, mechanisms: tuple[Mechanism, Mechanism], records: Records
+    mechanisms: tuple[Mechanism, Mechanism], prior: Prior | ArrayLike, records: Records
 ) -> ChainRule:
     """Return I(X_i;Y1,Y2) = I(X_i;Y2) + sum_v p(y2 = v) I(X_i^v; Y1^v) for two releases.
 
@@ -125,10 +125,10 @@ def composition_chain_rule(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanisms : pair of Mechanisms
         The mechanisms of Y1 and Y2, on one space.
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     records : int or sequence of int
         A record i, or a group that is taken as one.
 
@@ -155,8 +155,8 @@ def composition_chain_rule(
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> noisy = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
     >>> prior = [0.5, 0.0, 0.5, 0.0]
-    >>> rule = composition_chain_rule(prior, (noisy, noisy), 0)
-    >>> round(rule.total, 6), round(record_information(prior, noisy.product(noisy), 0), 6)
+    >>> rule = composition_chain_rule((noisy, noisy), prior, 0)
+    >>> round(rule.total, 6), round(record_information(noisy.product(noisy), prior, 0), 6)
     (0.514375, 0.514375)
     """
     pair = in_order(mechanisms, "mechanisms")
@@ -180,8 +180,8 @@ def _chain(
     posterior, output = seen.posterior(prior), seen.output(prior)
     priors = tuple(Prior(row, posterior.outputs) for row in posterior.matrix)
     return ChainRule(
-        record_information(prior, *first),
+        record_information(first[0], prior, first[1]),
         Prior([output[value] for value in posterior.inputs], posterior.inputs),
         priors,
-        np.array([record_information(given, *second) for given in priors]),
+        np.array([record_information(second[0], given, second[1]) for given in priors]),
     )

@@ -116,7 +116,7 @@ def renyi_divergence(law: Prior | ArrayLike, reference: Prior | ArrayLike, alpha
 
 
 def row_divergence(
-    channel: Channel | ArrayLike, divergence: str, query: Query | RecordSpace | None = None
+    channel: Channel | ArrayLike, divergence: str, *, query: Query | RecordSpace | None = None
 ) -> float:
     """Return the largest divergence of two rows of a channel, D( q(.|x) || q(.|x') ).
 
@@ -153,7 +153,7 @@ def row_divergence(
 
 
 def renyi_dp_epsilon(
-    channel: Channel | ArrayLike, alpha: float, query: Query | RecordSpace | None = None
+    channel: Channel | ArrayLike, alpha: float, *, query: Query | RecordSpace | None = None
 ) -> float:
     """Return the least epsilon for (alpha, epsilon)-Rényi differential privacy, in nats.
 
@@ -189,7 +189,7 @@ def renyi_dp_epsilon(
     return max((float(_renyi(p, r, order)[0]) for p, r in _pairs(channel, query)), default=0.0)
 
 
-def zcdp_rho(channel: Channel | ArrayLike, query: Query | RecordSpace | None = None) -> float:
+def zcdp_rho(channel: Channel | ArrayLike, *, query: Query | RecordSpace | None = None) -> float:
     """Return a rho for which the channel is rho-zCDP, at most 0.1 percent above the least one.
 
     rho-zCDP (zero-concentrated differential privacy) requires D_alpha <= rho alpha for every

@@ -19,7 +19,7 @@ _BATCH = 1 << 22
 
 
 def event_leakage(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, event: ArrayLike
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, event: ArrayLike
 ) -> float:
     """Return l(X -> E) = log max_x P(E|x) / P(E), over inputs of positive probability, in nats.
 
@@ -28,10 +28,10 @@ def event_leakage(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
     event : array_like, shape (m,)
         For each output, the probability in [0, 1] that it belongs to the event; True and False for
         a set of outputs.
@@ -57,9 +57,9 @@ def event_leakage(
     --------
     >>> from cvxleak.measures import event_leakage
     >>> erasure = [[0.9, 0.0, 0.1], [0.0, 0.9, 0.1]]
-    >>> round(event_leakage([0.5, 0.5], erasure, [1, 0, 0]), 6)  # log 2, ENVELOPE Example 3
+    >>> round(event_leakage(erasure, [0.5, 0.5], [1, 0, 0]), 6)  # log 2, ENVELOPE Example 3
     0.693147
-    >>> event_leakage([0.5, 0.5], erasure, [True, True, False])
+    >>> event_leakage(erasure, [0.5, 0.5], [True, True, False])
     0.0
     """
     p, rows = aligned(prior, channel)
@@ -80,7 +80,7 @@ def event_leakage(
 
 
 def event_envelope(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, delta: ArrayLike
 ) -> Array:
     """Return the most that an event of probability delta or more leaks, in nats.
 
@@ -91,10 +91,10 @@ def event_envelope(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
     delta : float or array_like
         In [0, 1]; at 0 the limit, the largest leakage of an outcome.
 
@@ -119,7 +119,7 @@ def event_envelope(
     Examples
     --------
     >>> from cvxleak.measures import event_envelope
-    >>> event_envelope([0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.5, 0.9]).round(4)
+    >>> event_envelope([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5], [0.0, 0.5, 0.9]).round(4)
     array([0.6931, 0.6931, 0.1054])
     """
     level = probabilities_in(delta, "delta")
@@ -143,7 +143,7 @@ def event_envelope(
 
 
 def binary_envelope(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, delta: ArrayLike
 ) -> Array:
     """Return sup over binary post-processings Z of the PML delta-quantile of Z, in nats.
 
@@ -158,7 +158,7 @@ def binary_envelope(
 
     Parameters
     ----------
-    prior, channel, delta
+    channel, prior, delta
         As in `event_envelope`.
 
     Returns
@@ -184,10 +184,10 @@ def binary_envelope(
     A fair bit that is released without noise:
 
     >>> from cvxleak.measures import binary_envelope
-    >>> binary_envelope([0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]], [0.5, 0.9]).round(6)
+    >>> binary_envelope([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5], [0.5, 0.9]).round(6)
     array([0.693147, 0.693147])
     """
-    return np.maximum(event_envelope(prior, channel, delta), _both_outcomes(prior, channel))[()]
+    return np.maximum(event_envelope(channel, prior, delta), _both_outcomes(prior, channel))[()]
 
 
 def _both_outcomes(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:

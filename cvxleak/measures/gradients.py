@@ -33,16 +33,16 @@ __all__ = [
 
 
 def information_gradient_mechanism(
-    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
+    mechanism: Mechanism, prior: Prior | ArrayLike, records: Records
 ) -> Array:
     """Return dI(X_i;Y)/dq(y|x) = p(x) log( p(y|x_i) / p(y) ).
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        p(x) on the datasets; arrays are in product order.
     records : int or sequence of int
         A record i, or a group that is taken as one.
 
@@ -66,7 +66,7 @@ def information_gradient_mechanism(
     >>> from cvxleak.measures import information_gradient_mechanism
     >>> from cvxleak.model import Mechanism, RecordSpace
     >>> mechanism = Mechanism.from_channel(RecordSpace.binary(1), [[0.75, 0.25], [0.25, 0.75]])
-    >>> information_gradient_mechanism([0.5, 0.5], mechanism, 0).round(4)
+    >>> information_gradient_mechanism(mechanism, [0.5, 0.5], 0).round(4)
     array([[ 0.2027, -0.3466],
            [-0.3466,  0.2027]])
     """
@@ -77,16 +77,16 @@ def information_gradient_mechanism(
 
 
 def information_gradient_marginal(
-    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
+    mechanism: Mechanism, prior: Prior | ArrayLike, records: Records
 ) -> Array:
     """Return dI(X_i;Y)/dp(x_i) = sum_y p(y|x_i) log( p(y|x_i) / p(y) ) - 1.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        p(x) on the datasets; arrays are in product order.
     records : int or sequence of int
         A record i, or a group that is taken as one.
 
@@ -112,7 +112,7 @@ def information_gradient_marginal(
     >>> from cvxleak.measures import information_gradient_marginal
     >>> from cvxleak.model import Mechanism, RecordSpace
     >>> mechanism = Mechanism.from_channel(RecordSpace.binary(1), [[0.75, 0.25], [0.25, 0.75]])
-    >>> information_gradient_marginal([0.5, 0.5], mechanism, 0).round(4)
+    >>> information_gradient_marginal(mechanism, [0.5, 0.5], 0).round(4)
     array([-0.8692, -0.8692])
     """
     p, rows = record_law(prior, mechanism, records)
@@ -122,16 +122,16 @@ def information_gradient_marginal(
 
 
 def information_gradient_conditional(
-    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
+    mechanism: Mechanism, prior: Prior | ArrayLike, records: Records
 ) -> Array:
     """Return dI(X_i;Y)/dp(x_{-i}|x_i) = p(x_i) sum_y q(y|x) log( p(y|x_i) / p(y) ).
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        p(x) on the datasets; arrays are in product order.
     records : int or sequence of int
         A record i, or a group that is taken as one.
 
@@ -160,7 +160,7 @@ def information_gradient_conditional(
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.75, 0.25], [0.25, 0.75]])
-    >>> information_gradient_conditional([0.5, 0.0, 0.5, 0.0], mechanism, 0).round(4)
+    >>> information_gradient_conditional(mechanism, [0.5, 0.0, 0.5, 0.0], 0).round(4)
     array([ 0.0654, -0.2092,  0.0654, -0.2092])
     """
     p, rows = record_law(prior, mechanism, records)

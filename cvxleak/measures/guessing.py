@@ -40,17 +40,17 @@ def guessing_entropy(prior: Prior | ArrayLike) -> float:
     return float(_guesses(law(prior)))
 
 
-def posterior_guessing_entropy(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:
+def posterior_guessing_entropy(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> float:
     """Return the expected number of guesses to find X once the output is seen.
 
     sum_y p(y) times the `guessing_entropy` of p(.|y); never more than before.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the secret.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the secret.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def posterior_guessing_entropy(prior: Prior | ArrayLike, channel: Channel | Arra
     Examples
     --------
     >>> from cvxleak.measures import posterior_guessing_entropy
-    >>> posterior_guessing_entropy([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])
+    >>> posterior_guessing_entropy([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     1.25
     """
     p, rows = aligned(prior, channel)

@@ -1,7 +1,7 @@
 """The channel from one record to the output, under a prior on the datasets.
 
-Every measure of a prior and a channel becomes a measure of a record through these two functions,
-for example ``maximal_leakage(*record_channel(prior, mechanism, 0))``.
+Every measure of a channel and a prior becomes a measure of a record through these two functions,
+for example ``maximal_leakage(*record_channel(mechanism, prior, 0))``.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ __all__ = ["lumped_channel", "record_channel"]
 
 
 def record_channel(
-    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
-) -> tuple[Prior, Channel]:
-    """Return p(x_i) and p(y|x_i) = sum over x_{-i} of p(x_{-i}|x_i) q(y|x), under a prior.
+    mechanism: Mechanism, prior: Prior | ArrayLike, records: Records
+) -> tuple[Channel, Prior]:
+    """Return p(y|x_i) = sum over x_{-i} of p(x_{-i}|x_i) q(y|x) and p(x_i), under a prior.
 
     Parameters
     ----------
+    mechanism : Mechanism
+        The mechanism q(y|x).
     prior : Prior or array_like, shape (|X|,)
         The adversary's knowledge p(x): a distribution on the datasets. A `Prior` labeled by the
         datasets is matched by label, an array is in product order, the last record varying fastest.
-    mechanism : Mechanism
-        The mechanism q(y|x).
     records : int or sequence of int
         A record, or a group of records I that is taken as one: X_I in place of X_i.
 
     Returns
     -------
-    (Prior, Channel)
+    (Channel, Prior)
         Values of probability zero have no conditional distribution and are left out of both.
 
     Raises
@@ -51,7 +51,7 @@ def record_channel(
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.75, 0.25], [0.25, 0.75]])
-    >>> law, channel = record_channel([0.5, 0.0, 0.25, 0.25], mechanism, 0)
+    >>> channel, law = record_channel(mechanism, [0.5, 0.0, 0.25, 0.25], 0)
     >>> law.probabilities, channel.matrix
     (array([0.5, 0.5]), array([[0.75, 0.25],
            [0.5 , 0.5 ]]))
@@ -61,11 +61,11 @@ def record_channel(
     seen = np.flatnonzero(p > 0)
     labels = [values[a] for a in seen]
     rows = composed_rows(rows[seen])
-    return Prior(composed_rows(p[seen]), labels), Channel(rows, labels, mechanism.outputs)
+    return Channel(rows, labels, mechanism.outputs), Prior(composed_rows(p[seen]), labels)
 
 
-def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, Channel]:
-    """Return p(a) and p(y|a) of a record A whose prior is given by lumped weights.
+def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Channel, Prior]:
+    """Return p(y|a) and p(a) of a record A whose prior is given by lumped weights.
 
     p(a) = sum_{g of a} w_g and p(a) p(y|a) = s_{a,y} = sum_{g of a} w_g R_g(y).
 
@@ -78,7 +78,7 @@ def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, C
 
     Returns
     -------
-    (Prior, Channel)
+    (Channel, Prior)
         Values of probability zero have no conditional distribution and are left out of both.
 
     Raises
@@ -93,7 +93,7 @@ def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, C
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.75, 0.25], [0.25, 0.75]])
     >>> weights = mechanism.lump(0, [0.5, 0.0, 0.25, 0.25])
-    >>> law, channel = lumped_channel(weights, mechanism.lumped(0))
+    >>> channel, law = lumped_channel(weights, mechanism.lumped(0))
     >>> law.probabilities, channel.matrix
     (array([0.5, 0.5]), array([[0.75, 0.25],
            [0.5 , 0.5 ]]))
@@ -108,4 +108,4 @@ def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, C
             rows.append((w[groups] / mass) @ lumped.rows[groups])
             labels.append(label)
     matrix = composed_rows(np.array(rows))
-    return Prior(composed_rows(np.array(laws)), labels), Channel(matrix, labels, lumped.outputs)
+    return Channel(matrix, labels, lumped.outputs), Prior(composed_rows(np.array(laws)), labels)

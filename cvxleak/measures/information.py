@@ -34,15 +34,15 @@ __all__ = [
 ]
 
 
-def information_density(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
+def information_density(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> Array:
     """Return i(x;y) = log( p(x,y) / (p(x) p(y)) ) = log( q(y|x) / p(y) ), in nats.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
 
     Returns
     -------
@@ -63,23 +63,23 @@ def information_density(prior: Prior | ArrayLike, channel: Channel | ArrayLike) 
     Examples
     --------
     >>> from cvxleak.measures import information_density
-    >>> information_density([0.5, 0.5], [[1.0, 0.0], [0.5, 0.5]]).round(4)
+    >>> information_density([[1.0, 0.0], [0.5, 0.5]], [0.5, 0.5]).round(4)
     array([[ 0.2877,    -inf],
            [-0.4055,  0.6931]])
     """
     return density(*aligned(prior, channel))
 
 
-def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:
+def mutual_information(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> float:
     """Return I(X;Y) = sum_{x,y} p(x) q(y|x) log( q(y|x) / p(y) ), in nats.
 
     Parameters
     ----------
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
     prior : Prior or array_like, shape (k,)
         The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
         array by position.
-    channel : Channel or array_like, shape (k, m)
-        The rows q(y|x).
 
     Raises
     ------
@@ -89,7 +89,7 @@ def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -
     Examples
     --------
     >>> from cvxleak.measures import mutual_information
-    >>> round(mutual_information([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]), 6)  # log 2 - h(0.1)
+    >>> round(mutual_information([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]), 6)  # log 2 - h(0.1)
     0.368064
     """
     p, rows = aligned(prior, channel)
@@ -100,7 +100,7 @@ def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -
 
 
 def sibson_information(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, alpha: float
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, alpha: float
 ) -> float:
     """Return Sibson's information I_alpha(X;Y) of order alpha, in nats.
 
@@ -111,11 +111,11 @@ def sibson_information(
 
     Parameters
     ----------
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
     prior : Prior or array_like, shape (k,)
         The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
         array by position.
-    channel : Channel or array_like, shape (k, m)
-        The rows q(y|x).
     alpha : float
         The order, positive; inf is allowed.
 
@@ -139,12 +139,12 @@ def sibson_information(
     --------
     >>> from cvxleak.measures import sibson_information
     >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
-    >>> [round(sibson_information([0.5, 0.5], noisy, a), 6) for a in (1, 2, float("inf"))]
+    >>> [round(sibson_information(noisy, [0.5, 0.5], a), 6) for a in (1, 2, float("inf"))]
     [0.368064, 0.494696, 0.587787]
     """
     order = real_number(alpha, "alpha", 0.0, open_low=True)
     if order == 1:
-        return mutual_information(prior, channel)
+        return mutual_information(channel, prior)
     p, rows = aligned(prior, channel)
     p, rows = p[p > 0], rows[p > 0]
     if order == np.inf:
@@ -157,7 +157,7 @@ def sibson_information(
 
 
 def arimoto_information(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, alpha: float
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, alpha: float
 ) -> float:
     """Return Arimoto's information of order alpha, which is also called alpha-leakage, in nats.
 
@@ -173,11 +173,11 @@ def arimoto_information(
 
     Parameters
     ----------
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
     prior : Prior or array_like, shape (k,)
         The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
         array by position.
-    channel : Channel or array_like, shape (k, m)
-        The rows q(y|x).
     alpha : float
         The order, positive; inf is allowed.
 
@@ -203,12 +203,12 @@ def arimoto_information(
     --------
     >>> from cvxleak.measures import arimoto_information
     >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
-    >>> [round(arimoto_information([0.8, 0.2], noisy, a), 6) for a in (1, 2, float("inf"))]
+    >>> [round(arimoto_information(noisy, [0.8, 0.2], a), 6) for a in (1, 2, float("inf"))]
     [0.247974, 0.212923, 0.117783]
     """
     order = real_number(alpha, "alpha", 0.0, open_low=True)
     if order == 1:
-        return mutual_information(prior, channel)
+        return mutual_information(channel, prior)
     p, rows = aligned(prior, channel)
     p, rows = p[p > 0], rows[p > 0]
     with np.errstate(divide="ignore"):
@@ -222,17 +222,17 @@ def arimoto_information(
     return max(0.0, order / (order - 1) * float(rise))
 
 
-def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: Records) -> float:
+def record_information(mechanism: Mechanism, prior: Prior | ArrayLike, records: Records) -> float:
     """Return I(X_i;Y), the information in the output about a record under one prior, in nats.
 
     Parameters
     ----------
+    mechanism : Mechanism
+        The mechanism q(y|x).
     prior : Prior or array_like, shape (|X|,)
         The adversary's knowledge p(x): a distribution on the datasets. A `Prior` labeled by the
         datasets is matched by label, an array is in product order, the last record varying fastest.
         Any correlation is allowed.
-    mechanism : Mechanism
-        The mechanism q(y|x).
     records : int or sequence of int
         A record i, or a group I for I(X_I;Y).
 
@@ -255,12 +255,12 @@ def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: 
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
-    >>> record_information([0.25] * 4, mechanism, 0)
+    >>> record_information(mechanism, [0.25] * 4, 0)
     0.0
-    >>> round(record_information([0.5, 0.0, 0.5, 0.0], mechanism, 0), 6)
+    >>> round(record_information(mechanism, [0.5, 0.0, 0.5, 0.0], 0), 6)
     0.368064
     """
-    return mutual_information(*record_channel(prior, mechanism, records))
+    return mutual_information(*record_channel(mechanism, prior, records))
 
 
 def lumped_information(weights: Prior | ArrayLike, lumped: Lumped) -> float:
@@ -293,7 +293,7 @@ def lumped_information(weights: Prior | ArrayLike, lumped: Lumped) -> float:
     return mutual_information(*lumped_channel(weights, lumped))
 
 
-def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int) -> float:
+def group_information(mechanism: Mechanism, prior: Prior | ArrayLike, size: int) -> float:
     """Return max over groups I of `size` records of I(X_I;Y), under one prior, in nats.
 
     DALENIUS Definition 15 with the class of adversaries reduced to one. (For all adversaries with
@@ -301,10 +301,10 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int)
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     size : int
         Size of the groups, from 1 to the number of records.
 
@@ -319,13 +319,13 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int)
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
-    >>> [round(group_information([0.25] * 4, mechanism, size), 6) for size in (1, 2)]
+    >>> [round(group_information(mechanism, [0.25] * 4, size), 6) for size in (1, 2)]
     [0.0, 0.368064]
     """
     n = instance(mechanism, Mechanism, "mechanism").space.records
     size = whole_number(size, "size", 1, n)
     return max(
-        record_information(prior, mechanism, group) for group in combinations(range(n), size)
+        record_information(mechanism, prior, group) for group in combinations(range(n), size)
     )
 
 
@@ -365,16 +365,16 @@ def conditional_mutual_information(joint: ArrayLike) -> float:
 
 
 def conditional_record_information(
-    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records, given: Records
+    mechanism: Mechanism, prior: Prior | ArrayLike, records: Records, given: Records
 ) -> float:
     """Return I(X_I;Y|X_G), the information about records I given that records G are known, in nats.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     records, given : int or sequence of int
         The records I in question and the known records G; they must not overlap.
 
@@ -394,7 +394,7 @@ def conditional_record_information(
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
-    >>> round(conditional_record_information([0.25] * 4, mechanism, 0, given=1), 6)
+    >>> round(conditional_record_information(mechanism, [0.25] * 4, 0, given=1), 6)
     0.368064
     """
     space = instance(mechanism, Mechanism, "mechanism").space

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def pml(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
+def pml(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> Array:
     """Return the pointwise maximal leakage l(y) of every outcome, in nats.
 
     l(y) = log max_x p(x|y) / p(x) = log max_x q(y|x) / p(y) = max_x i(x;y), over the inputs x of
@@ -32,10 +32,10 @@ def pml(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
 
     Returns
     -------
@@ -56,23 +56,23 @@ def pml(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
     >>> import numpy as np
     >>> from cvxleak.measures import pml
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> np.exp(pml([0.25] * 4, mechanism)).round(4)  # ENVELOPE Example 1: 4, 4, 10/9, 10/9
+    >>> np.exp(pml(mechanism, [0.25] * 4)).round(4)  # ENVELOPE Example 1: 4, 4, 10/9, 10/9
     array([4.    , 4.    , 1.1111, 1.1111])
     """
     return density(*aligned(prior, channel)).max(axis=0)
 
 
-def max_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:
+def max_information(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> float:
     """Return I_inf(X;Y) = max log( q(y|x) / p(y) ) over pairs that can occur, in nats.
 
     It is the largest pointwise maximal leakage of an outcome.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
 
     Raises
     ------
@@ -87,23 +87,23 @@ def max_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
     Examples
     --------
     >>> from cvxleak.measures import max_information
-    >>> round(max_information([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]), 6)  # log 0.9/0.5
+    >>> round(max_information([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]), 6)  # log 0.9/0.5
     0.587787
     """
-    return float(pml(prior, channel).max())
+    return float(pml(channel, prior).max())
 
 
 def record_max_information(
-    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
+    mechanism: Mechanism, prior: Prior | ArrayLike, records: Records
 ) -> float:
     """Return I_inf(X_i;Y) of a record, under a prior on datasets, in nats.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     records : int or sequence of int
         A record i, or a group I for I_inf(X_I;Y).
 
@@ -127,13 +127,13 @@ def record_max_information(
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
-    >>> round(record_max_information([0.5, 0.0, 0.5, 0.0], mechanism, 0), 6)
+    >>> round(record_max_information(mechanism, [0.5, 0.0, 0.5, 0.0], 0), 6)
     0.587787
     """
-    return max_information(*record_channel(prior, mechanism, records))
+    return max_information(*record_channel(mechanism, prior, records))
 
 
-def maximal_leakage(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:
+def maximal_leakage(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> float:
     """Return L(X -> Y) = log sum_y max_x q(y|x), over inputs x of positive probability, in nats.
 
     It depends on the prior only through its support: if all inputs can occur, use any prior of full
@@ -142,10 +142,10 @@ def maximal_leakage(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
 
     Raises
     ------
@@ -159,9 +159,9 @@ def maximal_leakage(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
     Examples
     --------
     >>> from cvxleak.measures import maximal_leakage
-    >>> round(maximal_leakage([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]), 6)  # log 1.8
+    >>> round(maximal_leakage([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]), 6)  # log 1.8
     0.587787
-    >>> maximal_leakage([1.0, 0.0], [[0.9, 0.1], [0.1, 0.9]])
+    >>> maximal_leakage([[0.9, 0.1], [0.1, 0.9]], [1.0, 0.0])
     0.0
     """
     p, rows = aligned(prior, channel)
@@ -169,9 +169,7 @@ def maximal_leakage(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
 
 
 def conditional_maximal_leakage(
-    prior: Prior | ArrayLike,
-    first: Channel | ArrayLike,
-    second: Sequence[Channel | ArrayLike],
+    first: Channel | ArrayLike, second: Sequence[Channel | ArrayLike], prior: Prior | ArrayLike
 ) -> float:
     """Return L(X -> Y2 | Y1), the leakage of a second output after the first is seen, in nats.
 
@@ -180,13 +178,13 @@ def conditional_maximal_leakage(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of X.
     first : Channel or array_like, shape (k, m1)
         The first release, q1(y1|x).
     second : sequence of m1 Channels or arrays, each of shape (k, m2)
         The second release, one channel for each output of the first. If the second release does not
         depend on the first output, repeat the same channel m1 times.
+    prior : Prior or array_like, shape (k,)
+        The distribution of X.
 
     Raises
     ------
@@ -203,10 +201,10 @@ def conditional_maximal_leakage(
     >>> from cvxleak.measures import conditional_maximal_leakage
     >>> erasure = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
     >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
-    >>> round(conditional_maximal_leakage([0.5, 0.5], erasure, [noisy] * 3), 6)
+    >>> round(conditional_maximal_leakage(erasure, [noisy] * 3, [0.5, 0.5]), 6)
     0.587787
     >>> tell_only_who_knows = [noisy, noisy, [[1.0, 0.0], [1.0, 0.0]]]
-    >>> conditional_maximal_leakage([0.5, 0.5], erasure, tell_only_who_knows)
+    >>> conditional_maximal_leakage(erasure, tell_only_who_knows, [0.5, 0.5])
     0.0
     """
     p, rows = aligned(prior, first)

@@ -64,8 +64,8 @@ def pml_limit(prior: Prior | ArrayLike) -> float:
 
 
 def pml_failure_probability(
-    prior: Prior | ArrayLike,
     channel: Channel | ArrayLike,
+    prior: Prior | ArrayLike,
     epsilon: float,
     *,
     strict: bool = True,
@@ -78,10 +78,10 @@ def pml_failure_probability(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
     epsilon : float
         Not negative, in nats.
     strict : bool, optional
@@ -107,9 +107,9 @@ def pml_failure_probability(
     >>> from math import log
     >>> from cvxleak.measures import pml_failure_probability
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> round(pml_failure_probability([0.25] * 4, mechanism, log(10 / 9)), 12)  # ENVELOPE Example 1
+    >>> round(pml_failure_probability(mechanism, [0.25] * 4, log(10 / 9)), 12)  # ENVELOPE Example 1
     0.1
-    >>> round(pml_failure_probability([0.25] * 4, mechanism, log(10 / 9), strict=False), 12)
+    >>> round(pml_failure_probability(mechanism, [0.25] * 4, log(10 / 9), strict=False), 12)
     1.0
     """
     eps = real_number(epsilon, "epsilon", 0.0)
@@ -120,7 +120,7 @@ def pml_failure_probability(
 
 
 def pml_left_quantile(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, delta: ArrayLike
 ) -> Array:
     """Return inf{t >= 0 : P{l(Y) <= t} >= 1 - delta}, the least t with P{l(Y) > t} <= delta.
 
@@ -130,10 +130,10 @@ def pml_left_quantile(
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
     delta : float or array_like
         In [0, 1]; at 0 and 1 the limit from inside the interval is returned. A delta within a
         relative 1e-12 of the probability of a set of outcomes counts as equal to it.
@@ -161,7 +161,7 @@ def pml_left_quantile(
     >>> import numpy as np
     >>> from cvxleak.measures import pml_left_quantile
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> np.exp(pml_left_quantile([0.25] * 4, mechanism, [0.05, 0.1])).round(6)  # Example 2
+    >>> np.exp(pml_left_quantile(mechanism, [0.25] * 4, [0.05, 0.1])).round(6)  # Example 2
     array([4.      , 1.111111])
     """
     level = probabilities_in(delta, "delta")
@@ -172,7 +172,7 @@ def pml_left_quantile(
 
 
 def pml_right_quantile(
-    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, delta: ArrayLike
 ) -> Array:
     """Return sup{t >= 0 : P{l(Y) <= t} <= 1 - delta}, the PML delta-quantile of Y.
 
@@ -181,7 +181,7 @@ def pml_right_quantile(
 
     Parameters
     ----------
-    prior, channel, delta
+    channel, prior, delta
         As in `pml_left_quantile`.
 
     Returns
@@ -208,7 +208,7 @@ def pml_right_quantile(
     >>> import numpy as np
     >>> from cvxleak.measures import pml_right_quantile
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> np.exp(pml_right_quantile([0.25] * 4, mechanism, [0.1, 0.2])).round(6)  # Example 2
+    >>> np.exp(pml_right_quantile(mechanism, [0.25] * 4, [0.1, 0.2])).round(6)  # Example 2
     array([4.      , 1.111111])
     """
     level = probabilities_in(delta, "delta")
@@ -217,17 +217,17 @@ def pml_right_quantile(
     return leakage[np.searchsorted(reach, level * (1 - TIE), side="left")]
 
 
-def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float) -> float:
+def psi_1(channel: Channel | ArrayLike, prior: Prior | ArrayLike, epsilon: float) -> float:
     """Return E[max(0, 1 - e^(epsilon - l(Y)))], the expected penalty on leakage above epsilon.
 
     It is at most P{l(Y) > epsilon}. Post-processing can raise it.
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
     epsilon : float
         Not negative, in nats.
 
@@ -246,7 +246,7 @@ def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     >>> from math import log
     >>> from cvxleak.measures import psi_1
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> value = psi_1([0.25] * 4, mechanism, log(10 / 9))
+    >>> value = psi_1(mechanism, [0.25] * 4, log(10 / 9))
     >>> Fraction(value).limit_denominator(1000)
     Fraction(13, 180)
     """
@@ -255,7 +255,7 @@ def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     return float(mass @ -np.expm1(np.minimum(eps - leakage, 0.0)))
 
 
-def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float) -> float:
+def psi_2(channel: Channel | ArrayLike, prior: Prior | ArrayLike, epsilon: float) -> float:
     """Return max_x sum_y max(0, q(y|x) - e^epsilon p(y)), over inputs of positive probability.
 
     The least delta with P(E|x) <= e^epsilon P(E) + delta for all inputs x and events E. It does not
@@ -263,10 +263,10 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
 
     Parameters
     ----------
-    prior : Prior or array_like, shape (k,)
-        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
     epsilon : float
         Not negative, in nats.
 
@@ -285,7 +285,7 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     >>> from math import log
     >>> from cvxleak.measures import psi_2
     >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
-    >>> value = psi_2([0.25] * 4, mechanism, log(10 / 9))
+    >>> value = psi_2(mechanism, [0.25] * 4, log(10 / 9))
     >>> Fraction(value).limit_denominator(1000)
     Fraction(13, 90)
     """
@@ -351,7 +351,7 @@ def _leakage_law(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> tupl
     p, rows = aligned(prior, channel)
     output = p @ rows
     seen = output > 0
-    return pml(prior, channel)[seen], output[seen]
+    return pml(channel, prior)[seen], output[seen]
 
 
 def _sorted_law(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> tuple[Array, Array]:

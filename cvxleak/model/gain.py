@@ -99,7 +99,7 @@ class Gain(ABC):
     ...     def tangent(self, laws):
     ...         return 2 * laws
     >>> from cvxleak.measures import gain_leakage
-    >>> gain_leakage([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]], Brier())
+    >>> gain_leakage([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5], Brier())
     0.125
     """
 

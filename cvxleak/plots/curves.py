@@ -270,8 +270,12 @@ def plot_envelope(
     for label, function, style in (
         ("Theorem 3, upper bound", envelope_upper_bound, "C1-."),
         ("tail average, upper bound", tail_average_bound, "C1:"),
-        ("output as released, lower bound", pml_right_quantile, "C7-"),
-        ("event envelope, lower bound", event_envelope, "C2--"),
+        (
+            "output as released, lower bound",
+            lambda p, q, delta: pml_right_quantile(q, p, delta),
+            "C7-",
+        ),
+        ("event envelope, lower bound", lambda p, q, delta: event_envelope(q, p, delta), "C2--"),
     ):
         axes.plot(delta, function(prior, channel, delta) / scale, style, label=label, linewidth=1)
     axes.set_xlabel("delta")

@@ -146,7 +146,7 @@ def plot_posterior(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
     'value of the record'
     """
     instance(adversary, Adversary, "adversary")
-    law, channel = lumped_channel(adversary.weights, adversary.lumped)
+    channel, law = lumped_channel(adversary.weights, adversary.lumped)
     after = channel.posterior(law)
     beliefs = np.column_stack([law.probabilities, after.matrix.T])
     axes = heat(beliefs, law.labels, ("before", *after.inputs), ax)

@@ -128,7 +128,7 @@ def _attained(design: Design) -> float:
     law = joint.sum(axis=1)
     joint, law = joint[law > 0], law[law > 0]
     rows = (joint / law[:, None]) @ design.channel.matrix
-    return float(mutual_information(law / law.sum(), rows / rows.sum(axis=1, keepdims=True)))
+    return float(mutual_information(rows / rows.sum(axis=1, keepdims=True), law / law.sum()))
 
 
 def _prices(prices: Any, leakage: bool, unit: str) -> list[Quantity]:

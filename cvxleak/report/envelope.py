@@ -24,8 +24,8 @@ from cvxleak.report.quantity import Quantity, Report
 __all__ = ["envelope_report"]
 
 BOUNDS = {
-    names.PML_QUANTILE: measures.pml_right_quantile,
-    names.EVENT_ENVELOPE: measures.event_envelope,
+    names.PML_QUANTILE: lambda p, q, delta: measures.pml_right_quantile(q, p, delta),
+    names.EVENT_ENVELOPE: lambda p, q, delta: measures.event_envelope(q, p, delta),
     names.THEOREM_3: envelope.envelope_upper_bound,
     names.TAIL_AVERAGE: envelope.tail_average_bound,
 }
@@ -129,7 +129,7 @@ def envelope_report(
         name, released = FAILURES[strict]
         meaning = say.failure(nats, strict)
         found.append(Quantity.of_bound(name, bound, unit, meaning, epsilon=level))
-        value = measures.pml_failure_probability(law, rows, nats, strict=strict)
+        value = measures.pml_failure_probability(rows, law, nats, strict=strict)
         meaning = say.released_failure(nats, strict)
         found.append(Quantity.computed(released, value, names.PROBABILITY, meaning, epsilon=level))
     facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}

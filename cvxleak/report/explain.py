@@ -219,7 +219,7 @@ def _guesses(mechanism: Mechanism, tries: int) -> Iterator[Quantity]:
             if number < k:
                 uniform, gain = np.full(k, 1 / k), GuessInTries(number)
                 found += [
-                    (measures.posterior_gain_vulnerability(uniform, rows[list(line)], gain), k)
+                    (measures.posterior_gain_vulnerability(rows[list(line)], uniform, gain), k)
                     for line in query.lines(record)
                 ]
         if not found:

@@ -123,7 +123,7 @@ def posterior(adversary: Adversary) -> Picture:
     from cvxleak.measures import lumped_channel
     from cvxleak.plots import plot_posterior
 
-    law, channel = lumped_channel(adversary.weights, adversary.lumped)
+    channel, law = lumped_channel(adversary.weights, adversary.lumped)
     after = channel.posterior(law)
     value, output = np.unravel_index(after.matrix.T.argmax(), after.matrix.T.shape)
     said = (

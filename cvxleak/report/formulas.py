@@ -72,7 +72,7 @@ def whole_dataset(mechanism: Mechanism) -> list[Formula]:
     return [
         Formula(
             names.MAXIMAL_LEAKAGE,
-            lambda: measures.maximal_leakage(uniform, channel),
+            lambda: measures.maximal_leakage(channel, uniform),
             say.maximal_leakage,
         ),
         Formula(names.RECORD_DP, lambda: measures.record_dp_epsilon(mechanism), say.record_dp),
@@ -95,12 +95,12 @@ def under_prior(
     formulas = [
         Formula(
             names.MUTUAL_INFORMATION,
-            lambda: measures.mutual_information(law, channel),
+            lambda: measures.mutual_information(channel, law),
             lambda _: say.MUTUAL_INFORMATION,
         ),
         Formula(
             names.MAX_INFORMATION,
-            lambda: measures.max_information(law, channel),
+            lambda: measures.max_information(channel, law),
             say.max_information,
         ),
         Formula(
@@ -111,13 +111,13 @@ def under_prior(
         ),
         Formula(
             names.POSTERIOR_GUESS,
-            lambda: measures.posterior_bayes_vulnerability(law, channel),
+            lambda: measures.posterior_bayes_vulnerability(channel, law),
             say.known_guess("after"),
             names.PROBABILITY,
         ),
     ]
     yield from computed(formulas, unit, progress)
-    for outcome, leakage in zip(channel.outputs, measures.pml(law, channel), strict=True):
+    for outcome, leakage in zip(channel.outputs, measures.pml(channel, law), strict=True):
         if leakage > -math.inf:
             value = float(leakage) / unit_scale(unit)
             meaning = say.pml(outcome, float(leakage))
@@ -173,13 +173,13 @@ def distortions(
     return [
         Formula(
             names.WORST_CASE_DISTORTION,
-            lambda: measures.worst_case_distortion(certain, channel, distortion),
+            lambda: measures.worst_case_distortion(channel, certain, distortion),
             lambda _: say.WORST_CASE_DISTORTION,
             names.DISTORTION,
         ),
         Formula(
             names.EXPECTED_DISTORTION,
-            lambda: measures.expected_distortion(_value_law(mechanism, prior), channel, distortion),
+            lambda: measures.expected_distortion(channel, _value_law(mechanism, prior), distortion),
             lambda _: say.expected_distortion(whose),
             names.DISTORTION,
         ),

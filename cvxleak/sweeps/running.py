@@ -107,7 +107,7 @@ def sweep(
     ...     Q, D = cp.Variable((2, 2)), cp.Parameter(nonneg=True)
     ...     rows = constraints.row_stochastic(Q)
     ...     wrong = 0.5 * (Q[0, 1] + Q[1, 0])
-    ...     leakage = expressions.mutual_information([0.5, 0.5], Q)
+    ...     leakage = expressions.mutual_information(Q, [0.5, 0.5])
     ...     problem = cp.Problem(cp.Minimize(leakage), [*rows, wrong <= D])
     ...
     ...     def solve(budget):

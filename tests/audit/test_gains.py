@@ -160,7 +160,7 @@ def test_the_factor_of_a_norm_is_arimotos_information(alpha):
     bound = record_leakage(ROUNDED, 2.7, gain=Arimoto(alpha), form="factor")
     joint = joint_of(bound.witness)
     law = joint.sum(axis=1)
-    information = arimoto_information(law, joint / law[:, None], alpha)
+    information = arimoto_information(joint / law[:, None], law, alpha)
     assert information == pytest.approx(alpha / (alpha - 1) * math.log(bound.lower), abs=1e-7)
 
 
@@ -287,7 +287,7 @@ def test_one_record_of_several_values_without_a_floor(k, tries):
     gain = GuessInTries(tries)
     subsets = [np.flatnonzero([s >> a & 1 for a in range(k)]) for s in range(1, 2**k)]
     laws = [np.isin(range(k), own) / len(own) for own in subsets]
-    best = max(gain_leakage(law, channel, gain) for law in laws)
+    best = max(gain_leakage(channel, law, gain) for law in laws)
     bound = record_leakage(Mechanism(everybody, channel), 0.0, gain=gain)
     assert bound.status is Status.CERTIFIED
     assert bound.lower - 1e-9 <= best <= bound.upper + 1e-9
@@ -456,4 +456,4 @@ def test_the_value_of_a_prior_is_the_measure_s():
     value = problem.check(prior, 0, bound=problem.solve(tol=0.1)).value
     joint = joint_of(Adversary(ROUNDED, (0,), ROUNDED.lumped(0).uniform()))
     law = joint.sum(axis=1)
-    assert value == pytest.approx(gain_leakage(law, joint / law[:, None], Gini()))
+    assert value == pytest.approx(gain_leakage(joint / law[:, None], law, Gini()))

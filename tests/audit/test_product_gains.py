@@ -50,14 +50,14 @@ def test_known_laws_against_brute_force(alphabets, form):
         assert verify(bound.certificate)
         assert bound.status is Status.CERTIFIED
         best = max(
-            gain_leakage(law / law.sum(), rows_of(mechanism, others), gain, form)
+            gain_leakage(rows_of(mechanism, others), law / law.sum(), gain, form)
             for others in product(*(mixtures(v, 2) for v in laws[1:]))
             for law in mixtures(laws[0], 100)
         )
         assert best <= bound.upper + 1e-12
         assert best >= bound.lower - 5e-3
         found = bound.witness
-        value = gain_leakage(found.laws[0], rows_of(mechanism, found.laws[1:]), gain, form)
+        value = gain_leakage(rows_of(mechanism, found.laws[1:]), found.laws[0], gain, form)
         assert value == pytest.approx(bound.lower, abs=1e-9)
         if isinstance(gain, Guess) and form == "posterior":
             assert found.guess() == pytest.approx((max(found.laws[0]), bound.lower))
@@ -97,7 +97,7 @@ def test_a_floor_on_all_against_brute_force(gain, form):
     assert verify(bound.certificate)
     shares = [(p, q) for p, q in product(np.linspace(0, 1, 41), repeat=2)]
     best = max(
-        gain_leakage([1 - p, p], rows_of(mechanism, [np.array([1 - q, q])]), gain, form)
+        gain_leakage(rows_of(mechanism, [np.array([1 - q, q])]), [1 - p, p], gain, form)
         for p, q in shares
         if law_doubt(p) + law_doubt(q) >= 1
     )
@@ -121,7 +121,7 @@ def test_under_a_floor_on_all_the_best_contexts_are_tried():
     bound = product_leakage(mechanism, 1.0, 0, gain=Guess(), tol=0.9)
     halves = [law for law in mixtures(np.eye(3), 2) if max(law) < 1]
     others = [pair for a, b in product(np.eye(3), halves) for pair in ((a, b), (b, a))]
-    values = [gain_leakage([0.5, 0.5], rows_of(mechanism, p), Guess(), "rise") for p in others]
+    values = [gain_leakage(rows_of(mechanism, p), [0.5, 0.5], Guess(), "rise") for p in others]
     assert max(values) <= bound.lower <= bound.upper
 
 

@@ -25,9 +25,9 @@ def test_the_capacity_is_the_best_subset(seed):
     found = additive_bayes_capacity(rows)
     assert found.lower <= found.upper <= found.lower + 2e-12
     assert found.lower == pytest.approx(best_subset(rows), abs=1e-12)
-    assert gain_leakage(found.prior, rows, Guess()) == pytest.approx(found.lower, abs=1e-12)
+    assert gain_leakage(rows, found.prior, Guess()) == pytest.approx(found.lower, abs=1e-12)
     for prior in rng.dirichlet(np.full(k, 0.5), size=200):
-        rise = posterior_bayes_vulnerability(prior, rows) - bayes_vulnerability(prior)
+        rise = posterior_bayes_vulnerability(rows, prior) - bayes_vulnerability(prior)
         assert rise <= found.upper
 
 

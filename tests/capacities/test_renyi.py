@@ -70,7 +70,7 @@ def test_orders_one_and_infinity(channel):
     assert shannon.lower <= one.upper
     near = renyi_capacity(channel, 1 + 1e-6)
     assert near.lower == pytest.approx(shannon.lower, abs=1e-5)
-    most = maximal_leakage(np.full(len(channel), 1 / len(channel)), channel)
+    most = maximal_leakage(channel, np.full(len(channel), 1 / len(channel)))
     bound = renyi_capacity(channel, math.inf)
     assert bound.lower - 1e-12 <= most <= bound.upper + 1e-12
 
@@ -131,7 +131,7 @@ def test_maximal_alpha_leakage_is_the_capacity_of_the_support():
         assert (found.lower, found.upper) == (whole.lower, whole.upper)
         assert verify(found.certificate).passed
     assert maximal_alpha_leakage([0.5, 0.5, 0.0], q, math.inf).upper == pytest.approx(
-        maximal_leakage([0.5, 0.5, 0.0], q)
+        maximal_leakage(q, [0.5, 0.5, 0.0])
     )
 
 
@@ -140,11 +140,11 @@ def test_no_function_of_the_secret_has_more_alpha_leakage(alpha):
     """U is drawn with a law for each x, or x itself is drawn as a function of U."""
     most = maximal_alpha_leakage(np.ones(4) / 4, CHANNELS[3], alpha)
     assert most.lower == pytest.approx(
-        sibson_information(most.witness, CHANNELS[3], alpha), abs=1e-9
+        sibson_information(CHANNELS[3], most.witness, alpha), abs=1e-9
     )
     for _ in range(50):
         law, given = rng.dirichlet(np.ones(6)), rng.dirichlet(np.full(4, 0.3), 6)
-        told = arimoto_information(law, given @ CHANNELS[3], alpha)
+        told = arimoto_information(given @ CHANNELS[3], law, alpha)
         assert told <= most.upper + 1e-12
 
 

@@ -31,10 +31,10 @@ def test_row_stochastic_is_the_set_of_channels(solver, best):
 def test_joint_law_is_the_set_of_scaled_channels(solver, best):
     rng = np.random.default_rng(2)
     J, gain, p = cp.Variable((4, 3)), rng.normal(size=(4, 3)), rng.dirichlet(np.ones(4))
-    value = best(cp.sum(cp.multiply(gain, J)), joint_law(p, J), solver)
+    value = best(cp.sum(cp.multiply(gain, J)), joint_law(J, p), solver)
     assert value == pytest.approx(p @ gain.max(axis=1), abs=1e-4)
     prior = cp.Parameter(4, nonneg=True, value=p)
-    assert best(cp.sum(cp.multiply(gain, J)), joint_law(prior, J)) == pytest.approx(value, abs=1e-4)
+    assert best(cp.sum(cp.multiply(gain, J)), joint_law(J, prior)) == pytest.approx(value, abs=1e-4)
 
 
 def test_support_is_kept(best):
@@ -62,15 +62,15 @@ def test_distortion_budget_holds_from_the_measure_on(random_case, holds):
     p, q = random_case
     d = np.random.default_rng(0).random(q.shape)
     sources = [p, np.full(len(p), 1 / len(p))]
-    worst = measures.worst_case_distortion(sources, q, d)
-    assert holds(distortion_budget(sources, q, d, worst + 1e-4))
-    assert not holds(distortion_budget(sources, q, d, worst - 1e-4))
+    worst = measures.worst_case_distortion(q, sources, d)
+    assert holds(distortion_budget(q, sources, d, worst + 1e-4))
+    assert not holds(distortion_budget(q, sources, d, worst - 1e-4))
 
 
 def test_every_source_limits_the_lies_about_its_own_outcome(solver, best):
     k, D = 3, 0.2
     Q = cp.Variable((k, k))
-    rules = row_stochastic(Q) + distortion_budget(np.eye(k), Q, Distortion.hamming(range(k)), D)
+    rules = row_stochastic(Q) + distortion_budget(Q, np.eye(k), Distortion.hamming(range(k)), D)
     assert best(-cp.trace(Q), rules, solver) == pytest.approx(-k * (1 - D), abs=1e-4)
 
 
@@ -78,7 +78,7 @@ def test_too_few_outputs_for_the_budget():
     Q = cp.Variable((3, 2))
     d = Distortion.hamming(range(3), range(2))
     for budget, status in ((1 / 3 + 1e-3, "optimal"), (1 / 3 - 1e-3, "infeasible")):
-        rules = row_stochastic(Q) + distortion_budget([np.full(3, 1 / 3)], Q, d, budget)
+        rules = row_stochastic(Q) + distortion_budget(Q, [np.full(3, 1 / 3)], d, budget)
         problem = cp.Problem(cp.Minimize(0), rules)
         problem.solve(solver="CLARABEL")
         assert problem.status == status
@@ -88,7 +88,7 @@ def test_distortion_budget_follows_parameters():
     sources = [cp.Parameter(2, nonneg=True), np.array([0.5, 0.5])]
     D = cp.Parameter(nonneg=True)
     Q = cp.Variable((2, 2))
-    rules = row_stochastic(Q) + distortion_budget(sources, Q, Distortion.hamming([0, 1]), D)
+    rules = row_stochastic(Q) + distortion_budget(Q, sources, Distortion.hamming([0, 1]), D)
     problem = cp.Problem(cp.Maximize(Q[0, 1]), rules)
     assert problem.is_dpp()
     for share, budget in [(0.8, 0.2), (0.4, 0.3)]:
@@ -117,10 +117,10 @@ def test_a_budget_for_a_source_set_is_that_for_its_worst_law(sources, holds, sol
     d = rng.random((3, 4))
     for q in rng.dirichlet(np.ones(4), size=(3, 3)):
         worst, _ = sources.worst((q * d).sum(axis=1))
-        assert holds(distortion_budget(sources, q, d, worst + 1e-5))
-        assert not holds(distortion_budget(sources, q, d, worst - 1e-5))
+        assert holds(distortion_budget(q, sources, d, worst + 1e-5))
+        assert not holds(distortion_budget(q, sources, d, worst - 1e-5))
     Q, most = cp.Variable((3, 4)), cp.Variable()
-    private = row_stochastic(Q) + local_dp(Q, 0.5) + distortion_budget(sources, Q, d, most)
+    private = row_stochastic(Q) + local_dp(Q, 0.5) + distortion_budget(Q, sources, d, most)
     least = cp.Problem(cp.Minimize(most), private).solve(solver=solver)
     found, _ = sources.worst((np.maximum(Q.value, 0) * d).sum(axis=1))
     assert found == pytest.approx(least, abs=1e-3)
@@ -134,8 +134,8 @@ def test_the_budget_of_a_polytope_is_that_of_its_vertices(best):
     gain = cp.sum(cp.multiply(np.random.default_rng(3).random((3, 3)), Q))
     rules = row_stochastic(Q)
     for budget.value in (0.2, 0.5):
-        by_rows = best(gain, rules + distortion_budget(order, Q, d, budget))
-        by_vertices = best(gain, rules + distortion_budget(vertices, Q, d, budget))
+        by_rows = best(gain, rules + distortion_budget(Q, order, d, budget))
+        by_vertices = best(gain, rules + distortion_budget(Q, vertices, d, budget))
         assert by_rows == pytest.approx(by_vertices, abs=1e-5)
 
 
@@ -144,13 +144,13 @@ def test_a_source_set_is_matched_by_label(holds):
     d = Distortion.hamming(["a", "b"])
     mostly_b = SourceSet.box([0.8, 0.0], [1.0, 0.2], labels=["b", "a"])
     for q in (rows, rows.matrix):
-        assert holds(distortion_budget(mostly_b, q, d, 0.4001))
-        assert not holds(distortion_budget(mostly_b, q, d, 0.3999))
+        assert holds(distortion_budget(q, mostly_b, d, 0.4001))
+        assert not holds(distortion_budget(q, mostly_b, d, 0.3999))
     other = SourceSet.box([0.8, 0.0], [1.0, 0.2], labels=["b", "c"])
     with pytest.raises(ValidationError, match="priors: its labels are"):
-        distortion_budget(other, rows, d, 0.4)
+        distortion_budget(rows, other, d, 0.4)
     with pytest.raises(ValidationError, match="priors: found 3 outcomes; 2 are needed"):
-        distortion_budget(source_sets()["box"], np.eye(2), 1 - np.eye(2), 0.4)
+        distortion_budget(np.eye(2), source_sets()["box"], 1 - np.eye(2), 0.4)
 
 
 @settings(max_examples=40)
@@ -233,13 +233,13 @@ Q32 = cp.Variable((3, 2))
     [
         (lambda: row_stochastic(cp.Variable(3)), "channel: expected 2 dimension"),
         (lambda: row_stochastic(cp.exp(Q32)), "channel: .* not affine"),
-        (lambda: joint_law([0.5, 0.5], Q32), "joint: found 3 rows"),
-        (lambda: joint_law([0.5, 0.6], Q32), "prior: sums to"),
+        (lambda: joint_law(Q32, [0.5, 0.5]), "joint: found 3 rows"),
+        (lambda: joint_law(Q32, [0.5, 0.6]), "prior: sums to"),
         (lambda: output_support(Q32, [1, 0]), "allowed: found an array of int"),
         (lambda: output_support(Q32, [True, True, False]), "allowed: found an array of bool"),
         (lambda: output_support(Q32, [False, False]), "allowed: row 0 allows no output"),
         (
-            lambda: distortion_budget([[0.2, 0.3, 0.5]], Q32, np.ones((3, 2)), -0.1),
+            lambda: distortion_budget(Q32, [[0.2, 0.3, 0.5]], np.ones((3, 2)), -0.1),
             "budget: found -0.1",
         ),
         (lambda: monotone_noise(Q32, np.ones((2, 2))), "distortion: found shape"),
@@ -248,9 +248,9 @@ Q32 = cp.Variable((3, 2))
         (lambda: symmetric(Q32, [([0, 1, 2], [0, 2])]), r"symmetries\[0\]: found 2"),
         (lambda: post_processed(Q32, np.eye(2)), "first: found 2 rows; the channel has 3"),
         (lambda: post_processed(Q32, cp.Variable((3, 3))), "first: found variables"),
-        (lambda: distortion_budget([], Q32, np.ones((3, 2)), 0.1), "priors: found none"),
+        (lambda: distortion_budget(Q32, [], np.ones((3, 2)), 0.1), "priors: found none"),
         (
-            lambda: distortion_budget([[0.5, 0.5]], Q32, np.ones((3, 2)), 0.1),
+            lambda: distortion_budget(Q32, [[0.5, 0.5]], np.ones((3, 2)), 0.1),
             r"priors\[0\]: found 2 outcomes",
         ),
     ],

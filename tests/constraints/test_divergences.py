@@ -35,8 +35,8 @@ def test_up_to_order_1_a_budget_may_be_minimized(alpha):
     order = 1 if alpha > 0.99 else alpha
     radius = (lambda q: capacity(q).lower) if order == 1 else lambda q: renyi_capacity(q, 0.5).lower
     for rules, measure in (
-        (capacity_budget(Q, t, alpha), radius),
-        (sibson_budget(p, Q, alpha, t), lambda q: measures.sibson_information(p, q, order)),
+        (capacity_budget(Q, t, alpha=alpha), radius),
+        (sibson_budget(Q, p, alpha, t), lambda q: measures.sibson_information(q, p, order)),
         (renyi_dp(Q, alpha, t), lambda q: measures.renyi_dp_epsilon(q, order)),
     ):
         rows = [*row_stochastic(Q), 2 * Q[0, 0] + Q[1, 1] + Q[2, 2] >= 2.8]
@@ -65,9 +65,9 @@ def test_a_divergence_of_zero_is_equal_rows(divergence, best):
 def test_a_budget_holds_from_the_measure_on(divergence, query):
     query = COUNT if query else None
     q = np.random.default_rng(2).dirichlet(np.full(3, 2.0), size=3)
-    truth = measures.row_divergence(q, divergence, query)
+    truth = measures.row_divergence(q, divergence, query=query)
     least = cp.Variable()
-    rules = divergence_budget(q, divergence, least, query)
+    rules = divergence_budget(q, divergence, least, query=query)
     assert cp.Problem(cp.Minimize(least), rules).solve(solver="CLARABEL") == pytest.approx(
         truth, abs=1e-5
     )
@@ -78,11 +78,11 @@ def test_a_budget_holds_from_the_measure_on(divergence, query):
 def test_renyi_dp_holds_from_the_measure_on(alpha, query):
     query = COUNT if query else None
     q = np.random.default_rng(4).dirichlet(np.full(3, 2.0), size=3)
-    epsilon = measures.renyi_dp_epsilon(q, alpha, query)
+    epsilon = measures.renyi_dp_epsilon(q, alpha, query=query)
     # On the way from a constant channel through this one, privacy is lost here.
     step = cp.Variable()
     channel = 0.3 + step * (q - 0.3)
-    problem = cp.Problem(cp.Maximize(step), renyi_dp(channel, alpha, epsilon, query))
+    problem = cp.Problem(cp.Maximize(step), renyi_dp(channel, alpha, epsilon, query=query))
     assert problem.solve(solver="CLARABEL") == pytest.approx(1.0, abs=1e-4)
 
 
@@ -110,7 +110,7 @@ def test_the_most_truthful_channel_under_renyi_dp(alpha, solver, best):
 @pytest.mark.parametrize(("alpha", "stated"), [(1 - 1e-9, 1), (1 + 1e-9, 1.01)])
 def test_orders_near_one_are_raised(alpha, stated, best):
     Q = cp.Variable((3, 3))
-    for build in (renyi_dp, lambda Q, a, b: capacity_budget(Q, b, a)):
+    for build in (renyi_dp, lambda Q, a, b: capacity_budget(Q, b, alpha=a)):
         near, at = (
             best(cp.trace(Q), row_stochastic(Q) + build(Q, a, 0.05)) for a in (alpha, stated)
         )
@@ -123,9 +123,9 @@ def test_orders_near_one_are_raised(alpha, stated, best):
         (lambda Q, b: renyi_dp(Q, 8, b), 2.9999),
         (lambda Q, b: zcdp(Q, b / 20), 2.55),
         (lambda Q, b: local_dp(Q, b + 20), 2.9999),
-        (lambda Q, b: pml(np.full(3, 1 / 3), Q, b + 20), 2.9999),
+        (lambda Q, b: pml(Q, np.full(3, 1 / 3), b + 20), 2.9999),
         (lambda Q, b: capacity_budget(Q, b), 2.9999),
-        (lambda Q, b: sibson_budget(np.full(3, 1 / 3), Q, 2, b), 2.9999),
+        (lambda Q, b: sibson_budget(Q, np.full(3, 1 / 3), 2, b), 2.9999),
     ],
 )
 def test_large_budgets_are_stated_within_a_solver_s_reach(build, least, best):
@@ -147,13 +147,13 @@ def test_zcdp_is_sufficient_and_not_far_from_necessary(query, best):
     Q, gain = cp.Variable((3, 3)), np.random.default_rng(1).random((3, 3)) + np.eye(3)
     objective = cp.sum(cp.multiply(gain, Q))
     rho = 0.3
-    inside = best(objective, row_stochastic(Q) + zcdp(Q, rho, query))
-    assert measures.zcdp_rho(repaired(Q.value), query) <= 1.001 * rho
-    orders = [rule for a in (1.05, 2.0, 6.0) for rule in renyi_dp(Q, a, rho * a, query)]
+    inside = best(objective, row_stochastic(Q) + zcdp(Q, rho, query=query))
+    assert measures.zcdp_rho(repaired(Q.value), query=query) <= 1.001 * rho
+    orders = [rule for a in (1.05, 2.0, 6.0) for rule in renyi_dp(Q, a, rho * a, query=query)]
     outside = best(objective, row_stochastic(Q) + orders)
-    pure = local_dp(Q, np.sqrt(2 * rho)) if query is None else record_dp(query, Q, np.sqrt(2 * rho))
+    pure = local_dp(Q, np.sqrt(2 * rho)) if query is None else record_dp(Q, query, np.sqrt(2 * rho))
     assert best(objective, row_stochastic(Q) + pure) < inside < outside
-    assert measures.zcdp_rho(repaired(Q.value), query) < rho
+    assert measures.zcdp_rho(repaired(Q.value), query=query) < rho
 
 
 def test_more_orders_allow_more(best):
@@ -170,7 +170,7 @@ def test_budgets_as_parameters_are_followed(best):
     objective = cp.Maximize(cp.sum(cp.multiply(gain, Q)))
     builders = [lambda b, d=divergence: divergence_budget(Q, d, b) for divergence in DIVERGENCES]
     builders += [lambda b, a=alpha: renyi_dp(Q, a, b) for alpha in (0.5, 1, 1.5, 2, np.inf)]
-    builders += [lambda b: zcdp(Q, b, COUNT, orders=[1.1, 2, 4])]
+    builders += [lambda b: zcdp(Q, b, query=COUNT, orders=[1.1, 2, 4])]
     for build in builders:
         problem = cp.Problem(objective, row_stochastic(Q) + build(budget))
         assert problem.is_dpp()
@@ -202,7 +202,10 @@ Q32 = cp.Variable((3, 2))
         (lambda: divergence_budget(Q32, "kl", 1.0), "divergence: found 'kl'; allowed"),
         (lambda: divergence_budget(Q32, "chi-square", -1.0), "budget: found -1.0"),
         (lambda: divergence_budget(Q32, "chi-square", cp.exp(cp.Variable())), "not concave"),
-        (lambda: divergence_budget(Q32, "chi-square", 1.0, COUNT.space), "3 rows; the space has 4"),
+        (
+            lambda: divergence_budget(Q32, "chi-square", 1.0, query=COUNT.space),
+            "3 rows; the space has 4",
+        ),
         (lambda: renyi_dp(Q32, 0.1, 1.0), r"alpha: found 0.1; it must be in \[0.2, inf\)"),
         (lambda: renyi_dp(Q32, 2, -1.0), "epsilon: found -1.0"),
         (lambda: renyi_dp(Q32, 2, cp.Variable()), "epsilon: found variables"),

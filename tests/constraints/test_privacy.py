@@ -123,8 +123,8 @@ def test_record_dp_holds_from_the_measured_epsilon_on(mechanism, holds):
         (mechanism.query, mechanism.channel),
         (mechanism.space, mechanism.to_channel().matrix),
     ):
-        assert holds(record_dp(what, q, epsilon + 1e-3))
-        assert not holds(record_dp(what, q, epsilon - 1e-3))
+        assert holds(record_dp(q, what, epsilon + 1e-3))
+        assert not holds(record_dp(q, what, epsilon - 1e-3))
 
 
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=repr)
@@ -134,8 +134,8 @@ def test_approximate_record_dp_holds_from_the_measured_profile_on(mechanism, hol
         (mechanism.query, mechanism.channel),
         (mechanism.space, mechanism.to_channel().matrix),
     ):
-        assert holds(record_dp(what, q, 0.3, delta + 1e-4))
-        assert not holds(record_dp(what, q, 0.3, delta - 1e-4))
+        assert holds(record_dp(q, what, 0.3, delta + 1e-4))
+        assert not holds(record_dp(q, what, 0.3, delta - 1e-4))
 
 
 def test_a_space_compares_all_datasets_one_record_apart():
@@ -147,7 +147,7 @@ def test_a_space_compares_all_datasets_one_record_apart():
         if sum(a != b for a, b in zip(x, z, strict=True)) == 1
     ]
     Q = cp.Variable((6, 2))
-    (rule,) = record_dp(space, Q, 1.0)
+    (rule,) = record_dp(Q, space, 1.0)
     assert rule.shape == (len(apart), 2)
     Q.value = np.eye(6)[:, :2]
     assert np.count_nonzero(rule.violation() > 0) == sum(
@@ -160,8 +160,8 @@ def test_a_space_and_its_identity_query_say_the_same(best):
     identity = TableQuery(space, np.arange(6), list(space.datasets()))
     Q, gain = cp.Variable((6, 3)), np.random.default_rng(2).random((6, 3))
     objective = cp.sum(cp.multiply(gain, Q))
-    by_space = best(objective, row_stochastic(Q) + record_dp(space, Q, 0.4))
-    by_query = best(objective, row_stochastic(Q) + record_dp(identity, Q, 0.4))
+    by_space = best(objective, row_stochastic(Q) + record_dp(Q, space, 0.4))
+    by_query = best(objective, row_stochastic(Q) + record_dp(Q, identity, 0.4))
     by_hand = [
         Q[x] <= np.exp(0.4) * Q[z]
         for x, z in itertools.permutations(range(6), 2)
@@ -176,7 +176,7 @@ def test_a_space_and_its_identity_query_say_the_same(best):
 def test_parity_is_released_as_one_bit_would_be(epsilon, solver, best):
     parity = AdditiveQuery(RecordSpace.binary(500), [(0, 1)] * 500, modulus=2)
     Q = cp.Variable((2, 2))
-    truth = best(cp.trace(Q) / 2, row_stochastic(Q) + record_dp(parity, Q, epsilon), solver)
+    truth = best(cp.trace(Q) / 2, row_stochastic(Q) + record_dp(Q, parity, epsilon), solver)
     assert truth == pytest.approx(k_rr(2, epsilon), abs=1e-4)
 
 
@@ -185,7 +185,7 @@ def test_record_dp_follows_parameters():
     count = AdditiveQuery(RecordSpace.binary(1), [(0, 1)])
     Q = cp.Variable((2, 2))
     problem = cp.Problem(
-        cp.Maximize(cp.trace(Q) / 2), row_stochastic(Q) + record_dp(count, Q, epsilon, delta)
+        cp.Maximize(cp.trace(Q) / 2), row_stochastic(Q) + record_dp(Q, count, epsilon, delta)
     )
     assert problem.is_dpp()
     for epsilon.value, delta.value in [(0.5, 0.1), (1.0, 0.02)]:
@@ -195,7 +195,7 @@ def test_record_dp_follows_parameters():
 
 def test_no_neighbors_no_constraint():
     constant = TableQuery(RecordSpace.binary(2), [0, 0, 0, 0], ("same",))
-    assert record_dp(constant, cp.Variable((1, 2)), 1.0) == []
+    assert record_dp(cp.Variable((1, 2)), constant, 1.0) == []
 
 
 @pytest.mark.filterwarnings("error")
@@ -225,13 +225,13 @@ Q32, BIT = cp.Variable((3, 2)), RecordSpace.binary(1)
         (lambda: local_dp(Q32, 1.0, 1.1), "delta: found 1.1"),
         (lambda: local_dp(Q32, 1.0, cp.square(cp.Variable())), "delta: .* not concave"),
         (lambda: local_dp(cp.Variable(3), 1.0), "channel: expected 2 dimension"),
-        (lambda: record_dp(BIT, Q32, 1.0), "channel: found 3 rows; the space has 2 datasets"),
+        (lambda: record_dp(Q32, BIT, 1.0), "channel: found 3 rows; the space has 2 datasets"),
         (
-            lambda: record_dp(AdditiveQuery(BIT, [(0, 1)]), Q32, 1.0),
+            lambda: record_dp(Q32, AdditiveQuery(BIT, [(0, 1)]), 1.0),
             "channel: found 3 rows; the query has 2 values",
         ),
-        (lambda: record_dp([(0, 1)], Q32, 1.0), "query: expected a Query"),
-        (lambda: record_dp(BIT, Q32[:2], -1.0), "epsilon: found -1.0"),
+        (lambda: record_dp(Q32, [(0, 1)], 1.0), "query: expected a Query"),
+        (lambda: record_dp(Q32[:2], BIT, -1.0), "epsilon: found -1.0"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

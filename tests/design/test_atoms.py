@@ -26,7 +26,7 @@ def least_distortion(rule, budget, distortion=STEPS):
 def plain(rule, budget):
     """The least distortion by a conic solver alone."""
     q = cp.Variable((3, 3), nonneg=True)
-    leaks = mi_budget(PRIOR, q, budget)
+    leaks = mi_budget(q, PRIOR, budget)
     spent = cp.sum(cp.multiply(np.array(PRIOR)[:, None] * STEPS, q))
     rules = [cp.sum(q, axis=1) == 1, *leaks, rule(q)]
     return cp.Problem(cp.Minimize(spent), rules).solve(solver="CLARABEL")
@@ -91,7 +91,7 @@ def test_next_to_no_leakage_a_constant_is_found(options):
 
 
 def test_a_curved_constraint_beside_a_privacy_measure():
-    rule = lambda q: mi_budget([0.2, 0.5, 0.3], q, 0.05)  # noqa: E731
+    rule = lambda q: mi_budget(q, [0.2, 0.5, 0.3], 0.05)  # noqa: E731
     bound = design_for_prior(PRIOR, STEPS, 1.0, measure="local_dp", constraints=rule)
     assert bound.status is Status.CERTIFIED
 

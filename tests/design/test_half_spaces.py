@@ -31,15 +31,15 @@ SETS = {
     "entry": lambda Q: Q[0, 0] >= 0.4,
     "equality": lambda Q: Q @ np.arange(4) == np.array([1.0, 1.5, 2.0]),
     "local dp": lambda Q: local_dp(Q, 0.7),
-    "pml": lambda Q: pml(PRIOR, Q, 0.5),
-    "maximal leakage": lambda Q: maximal_leakage(PRIOR, Q, 0.3),
+    "pml": lambda Q: pml(Q, PRIOR, 0.5),
+    "maximal leakage": lambda Q: maximal_leakage(Q, PRIOR, 0.3),
     "shared": shared,
     "absolute": lambda Q: cp.abs(Q - EVEN) <= 0.1,
     "ball": lambda Q: cp.sum_squares(Q - EVEN) <= 0.05,
     "norms of rows": lambda Q: cp.norm(Q - EVEN, axis=1) <= 0.2,
     "cone": lambda Q: cp.SOC(cp.Constant(0.3), cp.vec(Q - EVEN, order="F")),
     "spectrum": lambda Q: cp.sigma_max(Q - EVEN) <= 0.2,
-    "information": lambda Q: mi_budget(PRIOR, Q, 0.1),
+    "information": lambda Q: mi_budget(Q, PRIOR, 0.1),
     "exponential": lambda Q: ExpCone(Q[0, 0], cp.Constant(1.0), 1 + 2 * Q[1, 1]),
     "epigraph": lambda Q: (lambda t: [cp.norm(Q[0] - Q[1]) <= t, t + Q[2, 2] <= 0.5])(
         cp.Variable()

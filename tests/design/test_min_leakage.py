@@ -71,7 +71,7 @@ def test_the_witness_is_feasible_and_audited():
     design = check(bound, 1e-2)
     matrix = design.channel.matrix
     assert all(sum(map(Fraction, row)) == 1 for row in matrix.tolist())
-    spent = mechanism_distortion(np.full(8, 1 / 8), design.mechanism, Distortion.absolute(range(4)))
+    spent = mechanism_distortion(design.mechanism, np.full(8, 1 / 8), Distortion.absolute(range(4)))
     assert spent <= 0.4 + 1e-12
     audit = record_leakage(design.mechanism, 1.2)
     assert bound.lower <= audit.upper
@@ -183,7 +183,7 @@ def test_known_priors_against_the_measures_and_a_program_written_by_hand():
     priors = np.random.default_rng(3).dirichlet(np.full(8, 0.5), size=3)
     bound = min_leakage(parity(3), distortion=WRONG, budget=0.1, priors=priors, tol=1e-8)
     witness = check(bound, 1e-8)
-    worst = max(record_information(p, witness.mechanism, i) for p in priors for i in range(3))
+    worst = max(record_information(witness.mechanism, p, i) for p in priors for i in range(3))
     assert worst == pytest.approx(bound.upper, abs=1e-9)
     # One row per dataset, for each prior and record its joint law with the output.
     q = cp.Variable((8, 2), nonneg=True)
@@ -235,7 +235,7 @@ def test_the_total_leakage_is_that_of_the_worst_prior():
     )
     design = check(bound, 1e-3)
     joint = design.worst.joint
-    found = mutual_information(joint.sum(axis=0), design.channel)
+    found = mutual_information(design.channel, joint.sum(axis=0))
     assert found == pytest.approx(bound.upper, rel=1e-3)
 
 

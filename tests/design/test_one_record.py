@@ -37,7 +37,7 @@ COSTS = np.random.default_rng(2).random((20, 20))
 CASES = {
     "outputs that die out": (SIX, steps(6), 0.9, lambda Q: Q[0, 0] <= 0.9),
     "affine": (SIX, steps(6), 0.9, near),
-    "curved": ([0.2, 0.3, 0.5], steps(3), 0.6, lambda Q: mi_budget([1 / 3] * 3, Q, 0.05)),
+    "curved": ([0.2, 0.3, 0.5], steps(3), 0.6, lambda Q: mi_budget(Q, [1 / 3] * 3, 0.05)),
     "further variables": ([0.5, 0.5], 1 - np.eye(2), 0.5, apart),
     "twenty outputs": (TWENTY, COSTS, 0.25, lambda Q: local_dp(Q, 5.0)),
     "large distortions": ([0.4, 0.6], 1e6 * (1 - np.eye(2)), 2e5, lambda Q: Q[0, 0] >= 0.95),

@@ -55,8 +55,8 @@ def test_violations_of_the_builders_with_further_variables():
     prior = [0.5, 0.5]
     met = [
         lambda Q: local_dp(Q, 1.0 + 1e-6),
-        lambda Q: pml(prior, Q, np.log(2 * (1 - p)) + 1e-6),
-        lambda Q: maximal_leakage(prior, Q, np.log(2 * (1 - p)) + 1e-6),
+        lambda Q: pml(Q, prior, np.log(2 * (1 - p)) + 1e-6),
+        lambda Q: maximal_leakage(Q, prior, np.log(2 * (1 - p)) + 1e-6),
     ]
     assert max(user_violations(met, flip).values()) < 1e-7
     # t <= p and 1 - p <= e^.5 t with a slack s on both: s = (1 - p - e^.5 p) / (1 + e^.5).

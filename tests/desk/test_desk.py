@@ -65,7 +65,7 @@ def test_the_first_release_is_the_rate_distortion_optimum(place):
     desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.2, delta=0.2)
     lower, upper = desk.request("Ann", x=1).distortion
     flip = upper
-    assert np.isclose(mutual_information([0.5, 0.5], [[1 - flip, flip], [flip, 1 - flip]]), 0.2,
+    assert np.isclose(mutual_information([[1 - flip, flip], [flip, 1 - flip]], [0.5, 0.5]), 0.2,
                       atol=1e-5)  # fmt: skip
     assert lower <= upper <= lower + 1e-5
 

@@ -19,7 +19,7 @@ def leakage(joint):
     """I(V; X) of a table p(x, v)."""
     joint = np.asarray(joint)
     law = joint.sum(axis=1)
-    return mutual_information(law / law.sum(), joint / law[:, None])
+    return mutual_information(joint / law[:, None], law / law.sum())
 
 
 def random_release(history, party, outputs, rng):
@@ -147,7 +147,7 @@ def test_realized_history_follows_bayes():
     for party in "ABA":
         entry = random_release(history, party, 3, rng)
         rows = np.array(entry.kernel)[0] / GRID
-        told.append((party, mutual_information(law, rows)))
+        told.append((party, mutual_information(rows, law)))
         law = law * rows[:, entry.output] / (law @ rows[:, entry.output])
         history.add(entry)
     np.testing.assert_allclose(floats(history.seen().values())[0], law)

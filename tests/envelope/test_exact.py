@@ -37,7 +37,7 @@ def drawn(seed, most=6):
 
 def reference(statement, value):
     """Return eps_c by bisection on the values of the CVXPY program."""
-    low, high = 0.0, 1.0001 * max_information(statement.prior, statement.channel)
+    low, high = 0.0, 1.0001 * max_information(statement.channel, statement.prior)
     for _ in range(26):
         middle = (low + high) / 2
         reached = statement.to_cvxpy(middle).solve(solver="HIGHS") >= value - 1e-9
@@ -48,7 +48,7 @@ def reference(statement, value):
 @pytest.mark.parametrize("seed", range(12))
 def test_probability_agrees_with_the_plain_program(seed):
     rng, prior, rows = drawn(seed)
-    statement = FailureProbability(prior, rows, rng.uniform(0, max_information(prior, rows)))
+    statement = FailureProbability(prior, rows, rng.uniform(0, max_information(rows, prior)))
     bound = statement.solve()
     assert bound.gap < 1e-9
     assert bound.lower == pytest.approx(statement.to_cvxpy().solve(solver="HIGHS"), abs=1e-7)
@@ -85,17 +85,17 @@ def test_randomized_response(seed):
 @given(st.integers(0, 10**6))
 def test_witness_attains_the_value_and_the_certificate_passes(seed):
     rng, prior, rows = drawn(seed)
-    epsilon, delta = rng.uniform(0, max_information(prior, rows)), rng.random()
+    epsilon, delta = rng.uniform(0, max_information(rows, prior)), rng.random()
     for strict in (True, False):
         bound = failure_probability(prior, rows, epsilon, strict=strict)
         after = Channel(rows).then(bound.witness)
-        attained = pml_failure_probability(prior, after, epsilon, strict=strict)
+        attained = pml_failure_probability(after, prior, epsilon, strict=strict)
         assert attained >= bound.lower - 1e-12
         assert attained <= bound.upper + 1e-12
         assert verify(bound.certificate).passed
     bound = pml_envelope(prior, rows, delta)
     after = Channel(rows).then(bound.witness)
-    assert bound.lower - 1e-11 <= pml_right_quantile(prior, after, delta) <= bound.upper + 1e-11
+    assert bound.lower - 1e-11 <= pml_right_quantile(after, prior, delta) <= bound.upper + 1e-11
     assert verify(bound.certificate).passed
 
 
@@ -162,7 +162,7 @@ def test_jumps_of_the_failure_probability():
 
 def test_limits():
     prior, channel = [0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]]
-    most = max_information(prior, channel)
+    most = max_information(channel, prior)
     assert pml_envelope(prior, channel, 0).lower == pytest.approx(most, abs=1e-9)
     assert failure_probability(prior, channel, most + 1e-6).upper == 0
     assert failure_probability(prior, channel, 1000.0).upper == 0
@@ -199,7 +199,7 @@ def test_identity_on_a_skewed_prior():
     for delta in (1e-12, 1e-6, 1e-3, 0.5):
         bound = pml_envelope(prior, np.eye(3), delta)
         assert bound.gap < 1e-6
-        assert bound.lower >= pml_right_quantile(prior, np.eye(3), delta) - 1e-9
+        assert bound.lower >= pml_right_quantile(np.eye(3), prior, delta) - 1e-9
 
 
 def test_ties_do_not_depend_on_rounding():

@@ -149,7 +149,7 @@ def test_best_mechanism(seed):
     assert bound.gap < 1e-8
     assert verify(bound.certificate).passed
     assert bound.lower == pytest.approx(statement.to_cvxpy().solve(solver="HIGHS"), abs=1e-7)
-    assert max_information(prior, bound.witness) <= statement.epsilon + 1e-12
+    assert max_information(bound.witness, prior) <= statement.epsilon + 1e-12
     check = statement.check(bound.witness, bound=bound)
     assert check.feasible
     assert abs(check.shortfall[0]) < 1e-8
@@ -163,7 +163,7 @@ def test_extremal_mechanism_is_optimal_for_its_tangent(epsilon):
     mechanism = pml_extremal(prior, epsilon)
     utility = np.log(mechanism.matrix / prior)
     bound = optimal_pml_mechanism(prior, utility, epsilon)
-    assert bound.upper == pytest.approx(mutual_information(prior, mechanism), abs=1e-9)
+    assert bound.upper == pytest.approx(mutual_information(mechanism, prior), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_mechanism_without_leakage_and_without_a_bound():
 def test_maximal_leakage_of_types_bounds_the_envelope():
     prior, channel = [0.5, 0.5], randomized_response(2, 0.5)
     types = release_types(channel, 20)
-    assert maximal_leakage(prior, types) < 20 * maximal_leakage(prior, channel)
+    assert maximal_leakage(types, prior) < 20 * maximal_leakage(channel, prior)
     assert repeated_releases(prior, channel, 20, 0.1).upper <= envelope_upper_bound(
         prior, types, 0.1
     )
@@ -341,8 +341,8 @@ def test_nothing_leaks_infinitely_much(strict: bool) -> None:
     assert (bound.lower, bound.upper) == (0, 0)
     assert verify(bound.certificate).passed
     assert statement.to_cvxpy().solve(solver="HIGHS") == pytest.approx(0, abs=1e-9)
-    assert pml_failure_probability(prior, rows, math.inf, strict=strict) == 0
-    assert psi_1(prior, rows, math.inf) == psi_2(prior, rows, math.inf) == 0
+    assert pml_failure_probability(rows, prior, math.inf, strict=strict) == 0
+    assert psi_1(rows, prior, math.inf) == psi_2(rows, prior, math.inf) == 0
 
 
 def test_curve_keeps_its_promise_when_time_runs_out() -> None:

@@ -68,11 +68,11 @@ def test_theorem_5(seed):
         assert lower == pytest.approx(exact, abs=1e-9)
     channel = randomized_response(len(prior), epsilon)
     assert exact <= tail_average_bound(prior, channel, delta) + 1e-9
-    assert exact >= pml_right_quantile(prior, channel, delta) - 1e-9
+    assert exact >= pml_right_quantile(channel, prior, delta) - 1e-9
     upper = response_upper_bound(prior, epsilon, delta)
     assert upper == pytest.approx(envelope_upper_bound(prior, channel, delta), abs=1e-9)
     event = response_event_envelope(prior, epsilon, delta)
-    assert event == pytest.approx(event_envelope(prior, channel, delta), abs=1e-9)
+    assert event == pytest.approx(event_envelope(channel, prior, delta), abs=1e-9)
 
 
 @given(st.integers(0, 10**6))

@@ -13,8 +13,8 @@ def costs(q):
 
 def test_expected_distortion_is_the_measure(case, kinds, hold):
     p, q = case
-    twin = expressions.expected_distortion(hold(p, kinds[0]), hold(q, kinds[1]), costs(q))
-    assert twin.value == pytest.approx(measures.expected_distortion(p, q, costs(q)))
+    twin = expressions.expected_distortion(hold(q, kinds[1]), hold(p, kinds[0]), costs(q))
+    assert twin.value == pytest.approx(measures.expected_distortion(q, p, costs(q)))
     assert twin.is_affine()
 
 
@@ -24,9 +24,9 @@ def test_worst_case_distortion_is_the_measure(case, kind, hold):
     sources = [p, np.roll(p, 1), np.full(len(p), 1 / len(p))]
     for channel in ("array", "variable", "parameter"):
         twin = expressions.worst_case_distortion(
-            [hold(source, kind) for source in sources], hold(q, channel), costs(q)
+            hold(q, channel), [hold(source, kind) for source in sources], costs(q)
         )
-        assert twin.value == pytest.approx(measures.worst_case_distortion(sources, q, costs(q)))
+        assert twin.value == pytest.approx(measures.worst_case_distortion(q, sources, costs(q)))
 
 
 def test_mechanism_distortion_is_the_measure(hold):
@@ -34,12 +34,12 @@ def test_mechanism_distortion_is_the_measure(hold):
     rng = np.random.default_rng(5)
     p, q = rng.dirichlet(np.ones(8)), rng.dirichlet(np.ones(4), size=4)
     d = Distortion.absolute([3, 2, 1, 0], [0, 1, 2, 3])  # matched to the query by label
-    truth = measures.mechanism_distortion(p, Mechanism(count, Channel(q, range(4))), d)
+    truth = measures.mechanism_distortion(Mechanism(count, Channel(q, range(4))), p, d)
     for prior in ("array", "parameter"):
         for channel in ("array", "variable", "parameter"):
-            twin = expressions.mechanism_distortion(hold(p, prior), count, hold(q, channel), d)
+            twin = expressions.mechanism_distortion(hold(q, channel), hold(p, prior), count, d)
             assert twin.value == pytest.approx(truth)
-    assert expressions.mechanism_distortion(hold(p, "variable"), count, q, d).value == (
+    assert expressions.mechanism_distortion(q, hold(p, "variable"), count, d).value == (
         pytest.approx(truth)
     )
 
@@ -47,8 +47,8 @@ def test_mechanism_distortion_is_the_measure(hold):
 def test_labels_are_matched_as_in_the_measure():
     q = Channel([[0.9, 0.1], [0.3, 0.7]], ["yes", "no"], ["no", "yes"])
     d = Distortion([[0, 1, 2], [3, 4, 5], [6, 7, 8]], ["no", "?", "yes"], ["yes", "?", "no"])
-    truth = measures.expected_distortion([0.5, 0.5], q, d)
-    assert expressions.expected_distortion([0.5, 0.5], q, d).value == pytest.approx(truth)
+    truth = measures.expected_distortion(q, [0.5, 0.5], d)
+    assert expressions.expected_distortion(q, [0.5, 0.5], d).value == pytest.approx(truth)
     assert truth == pytest.approx((0.9 * 8 + 0.1 * 6 + 0.3 * 2 + 0.7 * 0) / 2)
 
 
@@ -57,10 +57,10 @@ def test_a_prior_is_matched_to_the_distortion_where_the_channel_has_no_labels():
     d = Distortion([[0, 1], [3, 0]], ["a", "b"])
     for p in (Prior([0.2, 0.8], ["a", "b"]), Prior([0.8, 0.2], ["b", "a"])):
         truth = 0.2 * 0.1 + 0.8 * 0.9
-        assert expressions.expected_distortion(p, Q, d).value == pytest.approx(truth)
-        assert expressions.worst_case_distortion([p], Q, d).value == pytest.approx(truth)
+        assert expressions.expected_distortion(Q, p, d).value == pytest.approx(truth)
+        assert expressions.worst_case_distortion(Q, [p], d).value == pytest.approx(truth)
     with pytest.raises(ValidationError, match="prior: its labels"):
-        expressions.expected_distortion(Prior([0.2, 0.8], ["a", "c"]), Q, d)
+        expressions.expected_distortion(Q, Prior([0.2, 0.8], ["a", "c"]), d)
 
 
 def test_curvature():
@@ -68,15 +68,15 @@ def test_curvature():
     Q, q = cp.Variable((3, 2)), cp.Parameter((3, 2), nonneg=True)
     d = np.ones((3, 2))
     for twin in (
-        expressions.expected_distortion(source, Q, d),
-        expressions.expected_distortion(p, q, d),
+        expressions.expected_distortion(Q, source, d),
+        expressions.expected_distortion(q, p, d),
         expressions.mechanism_distortion(
-            cp.Parameter(4), AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), Q, d
+            Q, cp.Parameter(4), AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), d
         ),
     ):
         assert twin.is_affine()
         assert twin.is_dpp()
-    worst = expressions.worst_case_distortion([source, np.full(3, 1 / 3)], Q, d)
+    worst = expressions.worst_case_distortion(Q, [source, np.full(3, 1 / 3)], d)
     assert worst.is_convex()
     assert not worst.is_concave()
     assert worst.is_dpp()
@@ -85,7 +85,7 @@ def test_curvature():
 def test_one_answer_for_two_opposite_sources(solver):
     """Released without looking: the worst of two point sources errs half of the time at best."""
     Q = cp.Variable((2, 2))
-    worst = expressions.worst_case_distortion(np.eye(2), Q, Distortion.hamming([0, 1]))
+    worst = expressions.worst_case_distortion(Q, np.eye(2), Distortion.hamming([0, 1]))
     blind = [Q >= 0, cp.sum(Q, axis=1) == 1, Q[0] == Q[1]]
     assert cp.Problem(cp.Minimize(worst), blind).solve(solver=solver) == pytest.approx(
         0.5, abs=1e-4
@@ -100,40 +100,40 @@ HAMMING = Distortion.hamming([0, 1])
     ("call", "message"),
     [
         (
-            lambda: expressions.expected_distortion(HALVES, Q22, np.ones((2, 3))),
+            lambda: expressions.expected_distortion(Q22, HALVES, np.ones((2, 3))),
             r"distortion: found shape \(2, 3\); the channel has shape \(2, 2\)",
         ),
         (
-            lambda: expressions.expected_distortion(HALVES, Q22, Distortion.hamming(range(3))),
+            lambda: expressions.expected_distortion(Q22, HALVES, Distortion.hamming(range(3))),
             "distortion: found shape",
         ),
         (
             lambda: expressions.expected_distortion(
-                HALVES, Channel(np.eye(2), ["a", "b"], ["a", "b"]), HAMMING
+                Channel(np.eye(2), ["a", "b"], ["a", "b"]), HALVES, HAMMING
             ),
             "distortion: its inputs .* lack",
         ),
         (
-            lambda: expressions.expected_distortion(cp.Variable(2), Q22, HAMMING),
+            lambda: expressions.expected_distortion(Q22, cp.Variable(2), HAMMING),
             "both in the prior and in the channel",
         ),
         (
-            lambda: expressions.worst_case_distortion([], Q22, HAMMING),
+            lambda: expressions.worst_case_distortion(Q22, [], HAMMING),
             "priors: found none",
         ),
         (
-            lambda: expressions.worst_case_distortion(Prior(HALVES), Q22, HAMMING),
+            lambda: expressions.worst_case_distortion(Q22, Prior(HALVES), HAMMING),
             "priors: found one Prior",
         ),
         (
             lambda: expressions.mechanism_distortion(
-                HALVES, AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), np.eye(3), np.eye(3)
+                np.eye(3), HALVES, AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), np.eye(3)
             ),
             "prior: found 2 outcomes; 4 are needed",
         ),
         (
             lambda: expressions.mechanism_distortion(
-                cp.Variable(2), AdditiveQuery(RecordSpace.binary(1), [(0, 1)]), Q22, HAMMING
+                Q22, cp.Variable(2), AdditiveQuery(RecordSpace.binary(1), [(0, 1)]), HAMMING
             ),
             "both in the prior and in the channel",
         ),

@@ -30,14 +30,14 @@ def test_entropy_is_the_measure(case, hold):
 
 def test_mutual_information_is_the_measure(case, kinds, hold):
     p, q = case
-    twin = expressions.mutual_information(hold(p, kinds[0]), hold(q, kinds[1]))
-    assert twin.value == pytest.approx(measures.mutual_information(p, q), abs=1e-12)
+    twin = expressions.mutual_information(hold(q, kinds[1]), hold(p, kinds[0]))
+    assert twin.value == pytest.approx(measures.mutual_information(q, p), abs=1e-12)
 
 
 def test_conditional_entropy_is_the_rest_of_the_entropy(case, kinds, hold):
     p, q = case
-    twin = expressions.conditional_entropy(hold(p, kinds[0]), hold(q, kinds[1]))
-    rest = measures.entropy(p) - measures.mutual_information(p, q)
+    twin = expressions.conditional_entropy(hold(q, kinds[1]), hold(p, kinds[0]))
+    rest = measures.entropy(p) - measures.mutual_information(q, p)
     assert twin.value == pytest.approx(rest, abs=1e-12)
 
 
@@ -45,29 +45,29 @@ def test_conditional_entropy_is_the_rest_of_the_entropy(case, kinds, hold):
 @pytest.mark.parametrize("prior_kind", ["array", "constant", "parameter"])
 def test_joint_information_is_the_measure(case, kind, prior_kind, hold):
     p, q = case
-    twin = expressions.joint_information(hold(p, prior_kind), hold(p[:, None] * q, kind))
-    assert twin.value == pytest.approx(measures.mutual_information(p, q), abs=1e-12)
+    twin = expressions.joint_information(hold(p[:, None] * q, kind), hold(p, prior_kind))
+    assert twin.value == pytest.approx(measures.mutual_information(q, p), abs=1e-12)
 
 
 def test_model_objects_are_taken_as_they_are():
     p, q = Prior([0.25, 0.75], ["a", "b"]), Channel([[0.9, 0.1], [0.2, 0.8]], ["a", "b"])
-    twin = expressions.mutual_information(p, q)
-    assert twin.value == pytest.approx(measures.mutual_information(p, q))
+    twin = expressions.mutual_information(q, p)
+    assert twin.value == pytest.approx(measures.mutual_information(q, p))
 
 
 def test_labels_are_matched_as_in_the_measure():
     p, q = Prior([0.25, 0.75], ["a", "b"]), Channel([[0.9, 0.1], [0.4, 0.6]], ["b", "a"])
-    truth = measures.mutual_information([0.75, 0.25], q.matrix)
-    assert expressions.mutual_information(p, q).value == pytest.approx(truth)
-    assert expressions.mutual_information(p.to_pandas(), q.to_pandas()).value == (
+    truth = measures.mutual_information(q.matrix, [0.75, 0.25])
+    assert expressions.mutual_information(q, p).value == pytest.approx(truth)
+    assert expressions.mutual_information(q.to_pandas(), p.to_pandas()).value == (
         pytest.approx(truth)
     )
     query = queries()[2]
     datasets = list(query.space.datasets())
     law, rows = np.random.default_rng(4).dirichlet(np.ones(6)), np.eye(3)
     mixed = Prior(law[::-1], datasets[::-1])
-    assert expressions.record_information(mixed, query, rows, 0).value == pytest.approx(
-        measures.record_information(law, Mechanism(query, rows), 0)
+    assert expressions.record_information(rows, mixed, query, 0).value == pytest.approx(
+        measures.record_information(Mechanism(query, rows), law, 0)
     )
 
 
@@ -84,8 +84,8 @@ def test_lumped_entropy_is_the_measure(hold):
 @pytest.mark.parametrize("alpha", [0.5, 1.5, 2, 5])
 def test_exp_sibson_information_is_the_measure(case, kinds, hold, alpha):
     p, q = case
-    twin = expressions.exp_sibson_information(hold(p, kinds[0]), hold(q, kinds[1]), alpha)
-    truth = np.exp((alpha - 1) / alpha * measures.sibson_information(p, q, alpha))
+    twin = expressions.exp_sibson_information(hold(q, kinds[1]), hold(p, kinds[0]), alpha)
+    truth = np.exp((alpha - 1) / alpha * measures.sibson_information(q, p, alpha))
     assert twin.value == pytest.approx(truth, rel=1e-9)
 
 
@@ -95,10 +95,10 @@ def test_exp_arimoto_information_is_the_measure(case, kinds, hold, alpha):
     prior = hold(p, kinds[0])
     if kinds[0] == "variable":
         with pytest.raises(ValidationError, match="prior: found variables"):
-            expressions.exp_arimoto_information(prior, hold(q, "array"), alpha)
+            expressions.exp_arimoto_information(hold(q, "array"), prior, alpha)
         return
-    twin = expressions.exp_arimoto_information(prior, hold(q, kinds[1]), alpha)
-    truth = np.exp((alpha - 1) / alpha * measures.arimoto_information(p, q, alpha))
+    twin = expressions.exp_arimoto_information(hold(q, kinds[1]), prior, alpha)
+    truth = np.exp((alpha - 1) / alpha * measures.arimoto_information(q, p, alpha))
     assert twin.value == pytest.approx(truth, rel=1e-9)
 
 
@@ -112,15 +112,15 @@ def test_what_records_and_groups_tell_is_the_measure(kind, hold):
         q = rng.dirichlet(np.ones(3), size=len(query.values))
         mechanism = Mechanism(query, q)
         for size in (1, 2):
-            twin = expressions.group_information(hold(p, kind), query, hold(q, "variable"), size)
-            truth = measures.group_information(p, mechanism, size)
+            twin = expressions.group_information(hold(q, "variable"), hold(p, kind), query, size)
+            truth = measures.group_information(mechanism, p, size)
             assert twin.value == pytest.approx(truth, abs=1e-12)
         n = query.space.records
         for records, given in [(0, 1), (1, 0), (n - 1, 0), *([((0, 2), 1)] if n > 2 else [])]:
             twin = expressions.conditional_record_information(
-                hold(p, kind), query, hold(q, "variable"), records, given
+                hold(q, "variable"), hold(p, kind), query, records, given
             )
-            truth = measures.conditional_record_information(p, mechanism, records, given)
+            truth = measures.conditional_record_information(mechanism, p, records, given)
             assert twin.value == pytest.approx(truth, abs=1e-12)
 
 
@@ -131,8 +131,8 @@ def test_conditional_information_takes_the_law_of_records_and_query_value(hold):
     law = np.zeros((4, 4))
     for mass, x in zip(p, query.space.datasets(), strict=True):
         law[2 * x[2] + x[0], query.values.index(query(x))] += mass
-    twin = expressions.conditional_record_information(hold(law, "parameter"), query, q, 2, 0)
-    truth = measures.conditional_record_information(p, Mechanism(query, q), 2, 0)
+    twin = expressions.conditional_record_information(q, hold(law, "parameter"), query, 2, 0)
+    truth = measures.conditional_record_information(Mechanism(query, q), p, 2, 0)
     assert twin.value == pytest.approx(truth)
 
 
@@ -155,10 +155,10 @@ def test_record_information_is_the_measure(query, records, zeros, hold):
         p *= np.array([x[0] == query.space.alphabets[0][0] for x in query.space.datasets()])
         p /= p.sum()
     q = rng.dirichlet(np.ones(3), size=len(query.values))
-    truth = measures.record_information(p, Mechanism(query, q), records)
+    truth = measures.record_information(Mechanism(query, q), p, records)
     for prior in ("array", "constant", "parameter"):
         for channel in ("array", "variable", "parameter"):
-            twin = expressions.record_information(hold(p, prior), query, hold(q, channel), records)
+            twin = expressions.record_information(hold(q, channel), hold(p, prior), query, records)
             assert twin.value == pytest.approx(truth, abs=1e-12)
 
 
@@ -169,9 +169,9 @@ def test_record_information_takes_the_law_of_record_and_query_value(hold):
     law = np.zeros((2, 4))
     for mass, x in zip(p, query.space.datasets(), strict=True):
         law[x[1], query.values.index(query(x))] += mass
-    truth = measures.record_information(p, Mechanism(query, q), 1)
+    truth = measures.record_information(Mechanism(query, q), p, 1)
     for kind in ("array", "constant", "parameter"):
-        twin = expressions.record_information(hold(law, kind), query, hold(q, "variable"), 1)
+        twin = expressions.record_information(hold(q, "variable"), hold(law, kind), query, 1)
         assert twin.value == pytest.approx(truth)
 
 
@@ -184,7 +184,7 @@ def test_record_information_of_ten_thousand_records():
     law = np.zeros((2, 2))
     for a, context, w in zip(lumped.value_index, lumped.contexts, weights, strict=True):
         law[a, parity.values.index(context[0])] = w
-    twin = expressions.record_information(law, parity, flip.channel, 0)
+    twin = expressions.record_information(flip.channel, law, parity, 0)
     assert twin.value == pytest.approx(measures.lumped_information(weights, lumped))
 
 
@@ -193,8 +193,8 @@ def test_a_labeled_channel_is_matched_to_the_query_by_label():
     rows = np.random.default_rng(2).dirichlet(np.ones(2), size=3)
     shuffled = Channel(rows, ["c", "a", "b"])
     p = np.full(6, 1 / 6)
-    truth = measures.record_information(p, Mechanism(query, shuffled), 0)
-    assert expressions.record_information(p, query, shuffled, 0).value == pytest.approx(truth)
+    truth = measures.record_information(Mechanism(query, shuffled), p, 0)
+    assert expressions.record_information(shuffled, p, query, 0).value == pytest.approx(truth)
 
 
 # Curvature and DPP.
@@ -210,9 +210,9 @@ def leaves(kind):
 def test_curvature_in_the_channel(kind):
     p, _ = leaves(kind)
     Q = cp.Variable((3, 4))
-    information = expressions.mutual_information(p, Q)
-    equivocation = expressions.conditional_entropy(p, Q)
-    joint = expressions.joint_information(p, Q)
+    information = expressions.mutual_information(Q, p)
+    equivocation = expressions.conditional_entropy(Q, p)
+    joint = expressions.joint_information(Q, p)
     assert information.is_convex()
     assert not information.is_concave()
     assert equivocation.is_concave()
@@ -227,8 +227,8 @@ def test_curvature_in_the_prior(kind):
     _, q = leaves(kind)
     p = cp.Variable(3)
     for twin in (
-        expressions.mutual_information(p, q),
-        expressions.conditional_entropy(p, q),
+        expressions.mutual_information(q, p),
+        expressions.conditional_entropy(q, p),
         expressions.entropy(p),
     ):
         assert twin.is_concave()
@@ -242,9 +242,9 @@ def test_curvature_of_sibsons_information(kind):
     P, Q = cp.Variable(3), cp.Variable((3, 4))
     for alpha, in_channel, in_prior in [(0.5, "CONCAVE", "CONVEX"), (3, "CONVEX", "CONCAVE")]:
         for twin, curvature in [
-            (expressions.exp_sibson_information(p, Q, alpha), in_channel),
-            (expressions.exp_arimoto_information(p, Q, alpha), in_channel),
-            (expressions.exp_sibson_information(P, q, alpha), in_prior),
+            (expressions.exp_sibson_information(Q, p, alpha), in_channel),
+            (expressions.exp_arimoto_information(Q, p, alpha), in_channel),
+            (expressions.exp_sibson_information(q, P, alpha), in_prior),
         ]:
             assert twin.curvature == curvature
             assert twin.is_dpp()
@@ -253,8 +253,8 @@ def test_curvature_of_sibsons_information(kind):
 def test_curvature_of_what_groups_tell():
     Q, p = cp.Variable((4, 3)), cp.Parameter(8, nonneg=True)
     for twin in (
-        expressions.group_information(p, queries()[0], Q, 2),
-        expressions.conditional_record_information(p, queries()[0], Q, 0, (1, 2)),
+        expressions.group_information(Q, p, queries()[0], 2),
+        expressions.conditional_record_information(Q, p, queries()[0], 0, (1, 2)),
     ):
         assert twin.is_convex()
         assert not twin.is_concave()
@@ -264,7 +264,7 @@ def test_curvature_of_what_groups_tell():
 @pytest.mark.parametrize("shape", [(8,), (2, 4)])
 def test_curvature_of_record_information(shape):
     Q = cp.Variable((4, 3))
-    twin = expressions.record_information(cp.Parameter(shape, nonneg=True), queries()[0], Q, 0)
+    twin = expressions.record_information(Q, cp.Parameter(shape, nonneg=True), queries()[0], 0)
     assert twin.is_convex()
     assert twin.is_dpp()
 
@@ -277,18 +277,18 @@ def test_lumped_entropy_is_concave():
 @pytest.mark.parametrize(
     ("build", "cones"),
     [
-        (lambda Q: expressions.mutual_information([0.5, 0.5, 0.0], Q), 6),
-        (lambda Q: expressions.conditional_entropy(cp.Variable(3), np.eye(3)), 3),
+        (lambda Q: expressions.mutual_information(Q, [0.5, 0.5, 0.0]), 6),
+        (lambda Q: expressions.conditional_entropy(np.eye(3), cp.Variable(3)), 3),
         (
             lambda Q: expressions.record_information(
+                Q,
                 [[0.2, 0.3, 0.5], [0.0, 0.0, 0.0]],
                 AdditiveQuery(RecordSpace([(0, 1), (0, 1)]), [(0, 1)] * 2),
-                Q,
                 0,
             ),
             3,
         ),
-        (lambda Q: expressions.joint_information([0.5, 0.5, 0.0], Q), 6),
+        (lambda Q: expressions.joint_information(Q, [0.5, 0.5, 0.0]), 6),
     ],
 )
 def test_cells_known_to_be_zero_cost_no_cone(build, cones):
@@ -304,12 +304,12 @@ def test_cells_known_to_be_zero_cost_no_cone(build, cones):
 @pytest.mark.parametrize(("k", "D"), [(2, 0.1), (3, 0.2), (5, 0.4)])
 def test_rate_distortion_of_a_uniform_source(k, D, solver):
     Q, rules = channel_set(k)
-    rate = expressions.mutual_information(np.full(k, 1 / k), Q)
+    rate = expressions.mutual_information(Q, np.full(k, 1 / k))
     problem = cp.Problem(cp.Minimize(rate), [*rules, cp.trace(Q) >= k * (1 - D)])
     problem.solve(solver=solver)
     best = repaired(Q.value)
     closed_form = np.log(k) - h(D) - D * np.log(k - 1)
-    assert measures.mutual_information(np.full(k, 1 / k), best) == pytest.approx(
+    assert measures.mutual_information(best, np.full(k, 1 / k)) == pytest.approx(
         closed_form, abs=2e-4
     )
     assert np.allclose(best, np.where(np.eye(k), 1 - D, D / (k - 1)), atol=1e-3)
@@ -320,7 +320,7 @@ def test_capacity_of_the_binary_symmetric_channel(flip, solver):
     p = cp.Variable(2)
     rows = np.array([[1 - flip, flip], [flip, 1 - flip]])
     problem = cp.Problem(
-        cp.Maximize(expressions.mutual_information(p, rows)), [p >= 0, cp.sum(p) == 1]
+        cp.Maximize(expressions.mutual_information(rows, p)), [p >= 0, cp.sum(p) == 1]
     )
     assert problem.solve(solver=solver) == pytest.approx(np.log(2) - h(flip), abs=1e-5)
     assert np.allclose(p.value, 0.5, atol=1e-2)
@@ -329,7 +329,7 @@ def test_capacity_of_the_binary_symmetric_channel(flip, solver):
 def test_capacity_of_the_z_channel():
     flip = 0.3
     p = cp.Variable(2)
-    capacity = cp.Maximize(expressions.mutual_information(p, [[1.0, 0.0], [flip, 1 - flip]]))
+    capacity = cp.Maximize(expressions.mutual_information([[1.0, 0.0], [flip, 1 - flip]], p))
     problem = cp.Problem(capacity, [p >= 0, cp.sum(p) == 1])
     closed_form = np.log(1 + (1 - flip) * flip ** (flip / (1 - flip)))
     assert problem.solve(solver="CLARABEL") == pytest.approx(closed_form, abs=1e-7)
@@ -339,7 +339,7 @@ def test_capacity_meets_the_optimality_conditions():
     rows = np.random.default_rng(8).dirichlet(np.full(5, 0.4), size=6)
     p = cp.Variable(6)
     problem = cp.Problem(
-        cp.Maximize(expressions.mutual_information(p, rows)), [p >= 0, cp.sum(p) == 1]
+        cp.Maximize(expressions.mutual_information(rows, p)), [p >= 0, cp.sum(p) == 1]
     )
     capacity = problem.solve(solver="CLARABEL")
     divergence = rel_entr(rows, np.maximum(p.value, 0) @ rows).sum(axis=1)
@@ -354,7 +354,7 @@ def test_least_information_meets_the_optimality_conditions(solver):
     p, d = rng.dirichlet(np.full(4, 3.0)), np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
     Q, rules = channel_set(4)
     budget = cp.sum(cp.multiply(p[:, None] * d, Q)) <= 0.3
-    problem = cp.Problem(cp.Minimize(expressions.mutual_information(p, Q)), [*rules, budget])
+    problem = cp.Problem(cp.Minimize(expressions.mutual_information(Q, p)), [*rules, budget])
     problem.solve(solver=solver)
     best = repaired(Q.value)
     tilted = (p @ best) * np.exp(-budget.dual_value * d)
@@ -368,17 +368,17 @@ def test_joint_form_and_channel_form_have_one_optimum(solver):
     Q, rules = channel_set(4, 3)
     J = cp.Variable((4, 3))
     by_channel = cp.Problem(
-        cp.Minimize(expressions.mutual_information(p, Q)),
+        cp.Minimize(expressions.mutual_information(Q, p)),
         [*rules, cp.sum(cp.multiply(p[:, None] * d, Q)) <= least + 0.05],
     )
     by_joint = cp.Problem(
-        cp.Minimize(expressions.joint_information(p, J)),
+        cp.Minimize(expressions.joint_information(J, p)),
         [J >= 0, cp.sum(J, axis=1) == p, cp.sum(cp.multiply(d, J)) <= least + 0.05],
     )
     by_channel.solve(solver=solver)
     by_joint.solve(solver=solver)
-    first = measures.mutual_information(p, repaired(Q.value))
-    second = measures.mutual_information(p, repaired(J.value))
+    first = measures.mutual_information(repaired(Q.value), p)
+    second = measures.mutual_information(repaired(J.value), p)
     assert first == pytest.approx(second, abs=2e-4)
     assert first > 0.05
 
@@ -387,7 +387,7 @@ def test_parity_hides_least_when_it_flips_most():
     """Against one who knows the other bit, parity with a bounded flip is a binary channel."""
     parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     Q, rules = channel_set(2)
-    leak = expressions.record_information([0.5, 0.0, 0.5, 0.0], parity, Q, 0)
+    leak = expressions.record_information(Q, [0.5, 0.0, 0.5, 0.0], parity, 0)
     problem = cp.Problem(cp.Minimize(leak), [*rules, cp.trace(Q) >= 1.6])
     assert problem.solve(solver="CLARABEL") == pytest.approx(np.log(2) - h(0.2), abs=1e-6)
 
@@ -397,28 +397,28 @@ def test_renyi_capacity_of_the_binary_symmetric_channel(alpha, solver):
     """Its best prior is uniform, at every order."""
     p = cp.Variable(2)
     rows = np.array([[0.8, 0.2], [0.2, 0.8]])
-    power = expressions.exp_sibson_information(p, rows, alpha)
+    power = expressions.exp_sibson_information(rows, p, alpha)
     sense = cp.Maximize(power) if alpha > 1 else cp.Minimize(power)
     found = cp.Problem(sense, [p >= 0, cp.sum(p) == 1]).solve(solver=solver)
-    truth = measures.sibson_information([0.5, 0.5], rows, alpha)
+    truth = measures.sibson_information(rows, [0.5, 0.5], alpha)
     assert alpha / (alpha - 1) * np.log(found) == pytest.approx(truth, abs=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3])
 def test_the_least_sibson_information_of_a_truthful_bit(alpha, solver):
     Q, rules = channel_set(2)
-    power = expressions.exp_sibson_information([0.5, 0.5], Q, alpha)
+    power = expressions.exp_sibson_information(Q, [0.5, 0.5], alpha)
     sense = cp.Minimize(power) if alpha > 1 else cp.Maximize(power)
     found = cp.Problem(sense, [*rules, cp.trace(Q) >= 1.6]).solve(solver=solver)
-    truth = measures.sibson_information([0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], alpha)
+    truth = measures.sibson_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], alpha)
     assert alpha / (alpha - 1) * np.log(found) == pytest.approx(truth, abs=1e-3)
 
 
 def test_one_who_knows_the_other_bit_of_a_parity(solver):
     parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     Q, rules = channel_set(2)
-    leak = expressions.conditional_record_information(np.full(4, 0.25), parity, Q, 0, 1)
-    whole = expressions.group_information(np.full(4, 0.25), parity, Q, 2)
+    leak = expressions.conditional_record_information(Q, np.full(4, 0.25), parity, 0, 1)
+    whole = expressions.group_information(Q, np.full(4, 0.25), parity, 2)
     for told in (leak, whole):
         least = cp.Problem(cp.Minimize(told), [*rules, cp.trace(Q) >= 1.6]).solve(solver=solver)
         assert least == pytest.approx(np.log(2) - h(0.2), abs=1e-4)
@@ -431,13 +431,13 @@ def test_a_parameter_is_compiled_once_and_followed(zero):
     p = cp.Parameter(3, nonneg=True)
     Q, rules = channel_set(3)
     truth = cp.sum(cp.multiply(np.eye(3), cp.diag(p) @ Q)) >= 0.8
-    problem = cp.Problem(cp.Minimize(expressions.mutual_information(p, Q)), [*rules, truth])
+    problem = cp.Problem(cp.Minimize(expressions.mutual_information(Q, p)), [*rules, truth])
     assert problem.is_dpp()
     for prior in priors:
         p.value = prior
         again = problem.solve(solver="CLARABEL", enforce_dpp=True)
         fresh = cp.Problem(
-            cp.Minimize(expressions.mutual_information(prior, Q)),
+            cp.Minimize(expressions.mutual_information(Q, prior)),
             [*rules, cp.sum(cp.multiply(prior, cp.diag(Q))) >= 0.8],
         ).solve(solver="CLARABEL")
         assert again == pytest.approx(fresh, abs=1e-6)
@@ -461,22 +461,22 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
             "prior: .* not affine and real",
         ),
         (lambda: expressions.entropy(cp.Constant([0.5, 0.6])), "prior: sums to 1.1"),
-        (lambda: expressions.mutual_information([0.5, 0.5], Q34), "prior: found 2 .* 3 inputs"),
+        (lambda: expressions.mutual_information(Q34, [0.5, 0.5]), "prior: found 2 .* 3 inputs"),
         (
-            lambda: expressions.mutual_information(cp.Variable(3), Q34),
+            lambda: expressions.mutual_information(Q34, cp.Variable(3)),
             "both in the prior and in the channel",
         ),
-        (lambda: expressions.mutual_information(P3, np.ones((3, 2))), "channel: row 0 sums to 2"),
+        (lambda: expressions.mutual_information(np.ones((3, 2)), P3), "channel: row 0 sums to 2"),
         (
-            lambda: expressions.conditional_entropy(cp.Variable(3), Q34),
+            lambda: expressions.conditional_entropy(Q34, cp.Variable(3)),
             "both in the prior and in the channel",
         ),
-        (lambda: expressions.joint_information(cp.Variable(3), Q34), "prior: found variables"),
-        (lambda: expressions.joint_information([0.5, 0.5], Q34), "joint: found 3 rows"),
-        (lambda: expressions.joint_information(P3, np.ones((3, 4))), "joint: sums to 12"),
+        (lambda: expressions.joint_information(Q34, cp.Variable(3)), "prior: found variables"),
+        (lambda: expressions.joint_information(Q34, [0.5, 0.5]), "joint: found 3 rows"),
+        (lambda: expressions.joint_information(np.ones((3, 4)), P3), "joint: sums to 12"),
         (
             lambda: expressions.mutual_information(
-                Prior([0.5, 0.5], "ab"), Channel(np.eye(2), ["b", "c"])
+                Channel(np.eye(2), ["b", "c"]), Prior([0.5, 0.5], "ab")
             ),
             "prior: its labels",
         ),
@@ -491,47 +491,47 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
             "lumped: expected a Lumped",
         ),
         (
-            lambda: expressions.record_information(np.full(8, 1 / 8), queries()[0], Q34, 0),
+            lambda: expressions.record_information(Q34, np.full(8, 1 / 8), queries()[0], 0),
             "channel: found 3 rows",
         ),
         (
-            lambda: expressions.record_information(P3, queries()[0], cp.Variable((4, 2)), 0),
+            lambda: expressions.record_information(cp.Variable((4, 2)), P3, queries()[0], 0),
             "prior: found 3 outcomes; 8 are needed",
         ),
         (
             lambda: expressions.record_information(
+                cp.Variable((2, 2)),
                 Prior([0.5, 0.5], "ab"),
                 AdditiveQuery(RecordSpace.binary(200), [(0, 1)] * 200, modulus=2),
-                cp.Variable((2, 2)),
                 0,
             ),
             r"prior: found 2 outcomes; about 10\^60 are needed",
         ),
         (
             lambda: expressions.record_information(
-                np.full((2, 2), 0.25), queries()[0], cp.Variable((4, 2)), 0
+                cp.Variable((4, 2)), np.full((2, 2), 0.25), queries()[0], 0
             ),
             r"prior: found shape \(2, 2\)",
         ),
         (
             lambda: expressions.record_information(
-                cp.Variable(8), queries()[0], np.full((4, 2), 0.5), 0
+                np.full((4, 2), 0.5), cp.Variable(8), queries()[0], 0
             ),
             "prior: found variables",
         ),
         (
-            lambda: expressions.record_information(np.full(8, 1 / 8), "count", Q34, 0),
+            lambda: expressions.record_information(Q34, np.full(8, 1 / 8), "count", 0),
             "query: expected a Query",
         ),
         (
             lambda: expressions.record_information(
-                np.full(8, 1 / 8), queries()[0], cp.Variable((4, 2)), 3
+                cp.Variable((4, 2)), np.full(8, 1 / 8), queries()[0], 3
             ),
             "records: found 3",
         ),
         (
             lambda: expressions.record_information(
-                np.full(8, 1 / 8), queries()[0], cp.Variable((4, 2)), (1, 1)
+                cp.Variable((4, 2)), np.full(8, 1 / 8), queries()[0], (1, 1)
             ),
             "records: .* distinct",
         ),

@@ -23,9 +23,9 @@ def test_the_profile_for_records_is_the_measure(hold, kind):
     mechanism = Mechanism(count, q)
     for epsilon in (0.0, 0.3):
         truth = measures.record_privacy_profile(mechanism, epsilon)
-        by_query = expressions.record_privacy_profile(count, hold(q, kind), epsilon)
+        by_query = expressions.record_privacy_profile(hold(q, kind), count, epsilon)
         rows = hold(mechanism.to_channel().matrix, kind)
-        by_space = expressions.record_privacy_profile(count.space, rows, epsilon)
+        by_space = expressions.record_privacy_profile(rows, count.space, epsilon)
         assert by_query.value == pytest.approx(truth)
         assert by_space.value == pytest.approx(truth)
 
@@ -35,7 +35,7 @@ def test_curvature():
     count = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3)
     for twin in (
         expressions.privacy_profile(Q, epsilon),
-        expressions.record_privacy_profile(count, Q, epsilon),
+        expressions.record_privacy_profile(Q, count, epsilon),
     ):
         assert twin.is_convex()
         assert not twin.is_concave()
@@ -58,9 +58,9 @@ def test_least_failure_of_a_truthful_channel(solver):
     [
         (lambda: expressions.privacy_profile(np.eye(2), -1), "epsilon: found -1"),
         (lambda: expressions.privacy_profile(cp.Variable(3), 1), "channel: expected 2 dim"),
-        (lambda: expressions.record_privacy_profile(None, np.eye(2), 1), "query: expected a Query"),  # pyright: ignore[reportArgumentType]
+        (lambda: expressions.record_privacy_profile(np.eye(2), None, 1), "query: expected a Query"),  # pyright: ignore[reportArgumentType]
         (
-            lambda: expressions.record_privacy_profile(RecordSpace.binary(2), np.eye(2), 1),
+            lambda: expressions.record_privacy_profile(np.eye(2), RecordSpace.binary(2), 1),
             "channel: found 2 rows; the space has 4 datasets",
         ),
     ],

@@ -15,28 +15,28 @@ DATASETS = np.array([0.4, 0.1, 0.2, 0.3])
 FAR = 1 - np.eye(3)
 
 CHANNEL = {
-    "mutual_information": lambda Q, p, x: expressions.mutual_information(p, Q),
-    "record_information": lambda Q, p, x: expressions.record_information(x, COUNT, Q, 0),
+    "mutual_information": lambda Q, p, x: expressions.mutual_information(Q, p),
+    "record_information": lambda Q, p, x: expressions.record_information(Q, x, COUNT, 0),
     "conditional_record_information": lambda Q, p, x: expressions.conditional_record_information(
-        x, COUNT, Q, 0, 1
+        Q, x, COUNT, 0, 1
     ),
-    "group_information": lambda Q, p, x: expressions.group_information(x, COUNT, Q, 1),
-    "exp_sibson_information": lambda Q, p, x: expressions.exp_sibson_information(p, Q, 2),
-    "exp_arimoto_information": lambda Q, p, x: expressions.exp_arimoto_information(p, Q, 2),
+    "group_information": lambda Q, p, x: expressions.group_information(Q, x, COUNT, 1),
+    "exp_sibson_information": lambda Q, p, x: expressions.exp_sibson_information(Q, p, 2),
+    "exp_arimoto_information": lambda Q, p, x: expressions.exp_arimoto_information(Q, p, 2),
     "posterior_bayes_vulnerability": lambda Q, p, x: expressions.posterior_bayes_vulnerability(
-        p, Q
+        Q, p
     ),
     "posterior_gain_vulnerability": lambda Q, p, x: expressions.posterior_gain_vulnerability(
-        p, Q, FAR
+        Q, p, FAR
     ),
-    "gain_leakage": lambda Q, p, x: expressions.gain_leakage(p, Q, Shannon()),
-    "... of a guess": lambda Q, p, x: expressions.gain_leakage(p, Q, Guess()),
-    "... of guesses": lambda Q, p, x: expressions.gain_leakage(p, Q, GuessInTries(2), "posterior"),
-    "... of a norm": lambda Q, p, x: expressions.gain_leakage(p, Q, Arimoto(2), "posterior"),
+    "gain_leakage": lambda Q, p, x: expressions.gain_leakage(Q, p, Shannon()),
+    "... of a guess": lambda Q, p, x: expressions.gain_leakage(Q, p, Guess()),
+    "... of guesses": lambda Q, p, x: expressions.gain_leakage(Q, p, GuessInTries(2), "posterior"),
+    "... of a norm": lambda Q, p, x: expressions.gain_leakage(Q, p, Arimoto(2), "posterior"),
     "multiplicative_bayes_capacity": lambda Q, p, x: expressions.multiplicative_bayes_capacity(Q),
     "privacy_profile": lambda Q, p, x: expressions.privacy_profile(Q, 0.5),
-    "record_privacy_profile": lambda Q, p, x: expressions.record_privacy_profile(COUNT, Q, 0.5),
-    "worst_case_distortion": lambda Q, p, x: expressions.worst_case_distortion([p, P], Q, FAR),
+    "record_privacy_profile": lambda Q, p, x: expressions.record_privacy_profile(Q, COUNT, 0.5),
+    "worst_case_distortion": lambda Q, p, x: expressions.worst_case_distortion(Q, [p, P], FAR),
     "relative entropy": lambda Q, p, x: expressions.f_divergence(Q[0], p, "relative-entropy"),
     "total variation": lambda Q, p, x: expressions.f_divergence(Q[0], p, "total-variation"),
     "chi-square": lambda Q, p, x: expressions.f_divergence(Q[0], p, "chi-square"),
@@ -44,12 +44,12 @@ CHANNEL = {
     "exp_renyi_divergence": lambda Q, p, x: expressions.exp_renyi_divergence(Q[0], p, 2),
 }
 ONLY_DATA = {  # the prior's support, or a norm of it
-    "exp_maximal_leakage": lambda Q: expressions.exp_maximal_leakage(P, Q),
+    "exp_maximal_leakage": lambda Q: expressions.exp_maximal_leakage(Q, P),
     "exp_conditional_maximal_leakage": lambda Q: expressions.exp_conditional_maximal_leakage(
-        P, np.ones((3, 1)), [Q]
+        np.ones((3, 1)), [Q], P
     ),
-    "gain_leakage of Gini": lambda Q: expressions.gain_leakage(P, Q, Gini()),
-    "gain_leakage as a factor": lambda Q: expressions.gain_leakage(P, Q, Guess(), "factor"),
+    "gain_leakage of Gini": lambda Q: expressions.gain_leakage(Q, P, Gini()),
+    "gain_leakage as a factor": lambda Q: expressions.gain_leakage(Q, P, Guess(), "factor"),
     "divergence of two rows": lambda Q: expressions.f_divergence(Q[0], Q[1], "relative-entropy"),
     "chi-square of two rows": lambda Q: expressions.f_divergence(Q[0], Q[1], "chi-square"),
 }
@@ -93,17 +93,17 @@ def test_sign_with_data(name, place):
 
 def test_a_gain_with_losses_has_no_sign():
     Q, _ = cl.channel(3, 3)
-    told = expressions.posterior_gain_vulnerability(P, Q, -FAR)
+    told = expressions.posterior_gain_vulnerability(Q, P, -FAR)
     assert not told.is_nonneg()
     assert not expressions.gain_vulnerability(P, -FAR).is_nonneg()
-    assert expressions.gain_leakage(P, Q, -FAR).is_nonneg()  # what an output adds is a gain
+    assert expressions.gain_leakage(Q, P, -FAR).is_nonneg()  # what an output adds is a gain
 
 
 def test_distortion_has_the_sign_of_the_channel():
     Q, _ = cl.channel(3, 3)
-    assert expressions.expected_distortion(P, Q, FAR).is_nonneg()
-    assert expressions.expected_distortion(P, Q, FAR).is_affine()
-    assert expressions.mechanism_distortion(DATASETS, COUNT, Q, FAR).is_nonneg()
+    assert expressions.expected_distortion(Q, P, FAR).is_nonneg()
+    assert expressions.expected_distortion(Q, P, FAR).is_affine()
+    assert expressions.mechanism_distortion(Q, DATASETS, COUNT, FAR).is_nonneg()
 
 
 def test_convex_functions_of_the_prior_have_a_sign():
@@ -112,7 +112,7 @@ def test_convex_functions_of_the_prior_have_a_sign():
         expressions.bayes_vulnerability(p),
         expressions.gain_vulnerability(p, FAR),
         expressions.gain_vulnerability(p, GuessInTries(2)),
-        expressions.posterior_bayes_vulnerability(p, NOISY),
+        expressions.posterior_bayes_vulnerability(NOISY, p),
     ):
         assert cp.square(told).is_dcp()
         assert told.is_nonneg()
@@ -122,7 +122,7 @@ def test_convex_functions_of_the_prior_have_a_sign():
 def test_a_squared_information_in_an_objective(level):
     """The square rises with the information, so both have the same optimum."""
     Q, rows = cl.channel(2, 2)
-    information = expressions.mutual_information([0.5, 0.5], Q)
+    information = expressions.mutual_information(Q, [0.5, 0.5])
     rules = [*rows, (Q[0, 1] + Q[1, 0]) / 2 <= level]
     truth = np.log(2) + level * np.log(level) + (1 - level) * np.log(1 - level)
     found = cp.Problem(cp.Minimize(cp.square(information)), rules).solve(solver="CLARABEL")
@@ -136,9 +136,9 @@ def test_information_for_a_prior_with_tiny_entries():
     p /= p.sum()
     far = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(float)
     Q, rows = cl.channel(k, k)
-    told = expressions.mutual_information(p, Q)
+    told = expressions.mutual_information(Q, p)
     problem = cp.Problem(
-        cp.Minimize(told), [*rows, expressions.expected_distortion(p, Q, far) <= 0.5]
+        cp.Minimize(told), [*rows, expressions.expected_distortion(Q, p, far) <= 0.5]
     )
     problem.solve(solver="CLARABEL")
     assert problem.status == "optimal"

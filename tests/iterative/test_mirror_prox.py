@@ -67,10 +67,10 @@ def test_gradients_and_values_are_those_of_the_measures():
     mechanism = Mechanism.from_channel(RecordSpace.binary(3), q)
     terms = DesignTerms.checked(records(prior, 3), [prior], np.zeros((8, 3)))
     for record, slope in enumerate(terms.slopes(q)):
-        expected = information_gradient_mechanism(prior, mechanism, record)
+        expected = information_gradient_mechanism(mechanism, prior, record)
         np.testing.assert_allclose(slope, expected, atol=1e-13)
     total = DesignTerms.checked([prior], [prior], np.zeros((8, 3)))
-    assert total.information(q)[0] == pytest.approx(mutual_information(prior, q), abs=1e-13)
+    assert total.information(q)[0] == pytest.approx(mutual_information(q, prior), abs=1e-13)
 
 
 def test_arguments_that_do_not_fit():

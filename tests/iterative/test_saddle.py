@@ -24,7 +24,7 @@ def test_the_channel_is_near_its_value():
     d = 1 - np.eye(3)
     run = information_saddle([P[:1], P[1:]], d, 0.2)
     channel = run.point.channel
-    worst = max(mutual_information(p, channel) for p in P)
+    worst = max(mutual_information(channel, p) for p in P)
     assert worst == pytest.approx(run.value, abs=1e-3)
     assert (P @ (channel.matrix * d).sum(axis=1)).max() <= 0.2 + 1e-3
 
@@ -37,7 +37,7 @@ def test_lagrangian_is_a_minimum():
     law = weights[0] @ hulls[0]
 
     def lagrangian(Q):
-        return mutual_information(law, Q) + (Q * costs).sum()
+        return mutual_information(Q, law) + (Q * costs).sum()
 
     assert lagrangian(rows) == pytest.approx(value, abs=1e-9)
     for _ in range(50):

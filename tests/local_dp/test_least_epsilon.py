@@ -91,7 +91,7 @@ def test_the_witness_is_what_is_claimed():
         channel = bound.witness
         assert local_dp_epsilon(channel) == pytest.approx(bound.upper, abs=1e-13)
         hamming = Distortion.hamming(range(6))
-        assert worst_case_distortion(sources, channel, hamming) <= 0.27 + 1e-15
+        assert worst_case_distortion(channel, sources, hamming) <= 0.27 + 1e-15
         assert np.array_equal(bound.certificate.witness["channel"], channel.matrix)
 
 
@@ -248,7 +248,7 @@ def test_check_channels_and_sources():
     krr = randomized_response(6, math.log(20))
     answer = problem.check(krr, bound=bound)
     assert answer.feasible is (
-        worst_case_distortion([SIX], krr, Distortion.hamming(range(6))) <= 0.2
+        worst_case_distortion(krr, [SIX], Distortion.hamming(range(6))) <= 0.2
     )
     assert answer.value == pytest.approx(math.log(20))
     assert problem.check(bound.witness, bound=bound).shortfall[1] < 1e-9

@@ -98,7 +98,7 @@ def test_saddle_point():
     (worst,) = bound.stats["worst_sources"]
     # Against the worst source alone the channel can do no better, and leaks as much.
     assert min_information([worst], 0.15).upper <= bound.upper + 1e-7
-    assert mutual_information(worst, bound.witness) == pytest.approx(bound.upper, abs=1e-6)
+    assert mutual_information(bound.witness, worst) == pytest.approx(bound.upper, abs=1e-6)
     value = problem.check(bound.witness, bound=bound).value
     assert value == pytest.approx(bound.upper, abs=1e-4)
     assert value >= bound.upper - 1e-8
@@ -108,8 +108,8 @@ def test_saddle_point():
 def test_the_witness_meets_the_budget():
     bound = min_information(TEN, 0.25)
     hamming = Distortion.hamming(range(10))
-    assert worst_case_distortion(TEN, bound.witness, hamming) <= 0.25
-    assert max(mutual_information(p, bound.witness) for p in TEN) == pytest.approx(bound.upper)
+    assert worst_case_distortion(bound.witness, TEN, hamming) <= 0.25
+    assert max(mutual_information(bound.witness, p) for p in TEN) == pytest.approx(bound.upper)
 
 
 def test_zero_from_the_last_threshold_on():

@@ -148,15 +148,15 @@ class TestLemmas:
         sorted_channel = channel[np.ix_(order, order)]
         hamming = Distortion.hamming(range(5))
         assert local_dp_epsilon(sorted_channel) == pytest.approx(local_dp_epsilon(channel))
-        assert worst_case_distortion(P, sorted_channel, hamming) <= (
-            worst_case_distortion(P, channel, hamming) + 1e-12
+        assert worst_case_distortion(sorted_channel, P, hamming) <= (
+            worst_case_distortion(channel, P, hamming) + 1e-12
         )
 
     def test_5_constant_output_has_distortion_one_minus_p(self):
         # Printed (M - 1)/M; and a finite set without the uniform law leaks less than its hull.
         constant = np.tile([1.0, 0, 0], (3, 1))
         hamming = Distortion.hamming(range(3))
-        assert worst_case_distortion([[0.2, 0.3, 0.5]], constant, hamming) == pytest.approx(0.8)
+        assert worst_case_distortion(constant, [[0.2, 0.3, 0.5]], hamming) == pytest.approx(0.8)
         cyclic = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
         finite = min_information(cyclic, 0.3).upper
         assert finite < min_information(SourceSet.hull(cyclic), 0.3).lower - 0.01
@@ -181,7 +181,7 @@ class TestLemmas:
         wide[:, rng.permutation(5)[: 5 - k]] = Q
         hamming = Distortion.hamming(range(5))
         threshold = distortion_thresholds(P)[k]
-        assert worst_case_distortion(P, wide, hamming) >= threshold - 1e-12
+        assert worst_case_distortion(wide, P, hamming) >= threshold - 1e-12
 
     def test_worst_case_utility_is_not_sub_linear(self):
         # II-D: U(Q) = -max_P sum P_i D_i.
@@ -223,7 +223,7 @@ class TestTheorems:
         removed = int((D > 1 - 1e-9).sum())
         channel = class_two_mechanism(np.minimum(D, 1.0), removed)
         assert local_dp_epsilon(channel) == pytest.approx(epsilon, abs=1e-6)
-        assert worst_case_distortion([SIX], channel, Distortion.hamming(range(6))) == (
+        assert worst_case_distortion(channel, [SIX], Distortion.hamming(range(6))) == (
             pytest.approx(budget, abs=1e-9)
         )
 

@@ -11,24 +11,24 @@ HALVES = [0.5, 0.5]
 
 OF_A_MECHANISM = {
     "conditional_record_information": lambda m: measures.conditional_record_information(
-        HALVES, m, 0, 1
+        m, HALVES, 0, 1
     ),
-    "group_chain_rule": lambda m: measures.group_chain_rule(HALVES, m, 0, 1),
-    "group_information": lambda m: measures.group_information(HALVES, m, 1),
+    "group_chain_rule": lambda m: measures.group_chain_rule(m, HALVES, 0, 1),
+    "group_information": lambda m: measures.group_information(m, HALVES, 1),
     "information_gradient_conditional": lambda m: measures.information_gradient_conditional(
-        HALVES, m, 0
+        m, HALVES, 0
     ),
-    "information_gradient_marginal": lambda m: measures.information_gradient_marginal(HALVES, m, 0),
+    "information_gradient_marginal": lambda m: measures.information_gradient_marginal(m, HALVES, 0),
     "information_gradient_mechanism": lambda m: measures.information_gradient_mechanism(
-        HALVES, m, 0
+        m, HALVES, 0
     ),
-    "mechanism_distortion": lambda m: measures.mechanism_distortion(HALVES, m, [[0, 1], [1, 0]]),
+    "mechanism_distortion": lambda m: measures.mechanism_distortion(m, HALVES, [[0, 1], [1, 0]]),
     "product_max_information": measures.product_max_information,
-    "record_channel": lambda m: measures.record_channel(HALVES, m, 0),
+    "record_channel": lambda m: measures.record_channel(m, HALVES, 0),
     "record_dp_epsilon": measures.record_dp_epsilon,
     "record_dp_failure_probability": lambda m: measures.record_dp_failure_probability(m, 1.0),
-    "record_information": lambda m: measures.record_information(HALVES, m, 0),
-    "record_max_information": lambda m: measures.record_max_information(HALVES, m, 0),
+    "record_information": lambda m: measures.record_information(m, HALVES, 0),
+    "record_max_information": lambda m: measures.record_max_information(m, HALVES, 0),
     "record_privacy_profile": lambda m: measures.record_privacy_profile(m, 1.0),
 }
 COUNT = AdditiveQuery(RecordSpace.binary(26), [(0, 1)] * 26)
@@ -55,34 +55,34 @@ def test_other_objects_are_needed(wrong):
         with pytest.raises(ValidationError, match=r"^prior: expected"):
             measure(wrong)
     with pytest.raises(ValidationError, match=r"^channel: expected|^prior: found 2"):
-        measures.mutual_information(HALVES, wrong)
+        measures.mutual_information(wrong, HALVES)
 
 
 def test_pairs_and_lists_are_checked():
     quarters = [0.25] * 4
     for pair in ("xy", (SMALL, "y"), (None, SMALL)):
         with pytest.raises(ValidationError, match=r"^mechanisms\[.\]: expected a Mechanism"):
-            measures.composition_chain_rule(quarters, pair, 0)
+            measures.composition_chain_rule(pair, quarters, 0)
     for pair in ((SMALL,), (SMALL,) * 3, SMALL):
         with pytest.raises(ValidationError, match=r"^mechanisms: "):
-            measures.composition_chain_rule(quarters, pair, 0)
+            measures.composition_chain_rule(pair, quarters, 0)
     with pytest.raises(ValidationError, match=r"^second: expected a sequence"):
-        measures.conditional_maximal_leakage(HALVES, [[1.0], [1.0]], 1)
+        measures.conditional_maximal_leakage([[1.0], [1.0]], 1, HALVES)
     with pytest.raises(ValidationError, match=r"^priors: found one Prior"):
-        measures.worst_case_distortion(Prior(HALVES), [[1.0], [1.0]], [[0], [1]])
+        measures.worst_case_distortion([[1.0], [1.0]], Prior(HALVES), [[0], [1]])
     with pytest.raises(ValidationError, match=r"^priors: expected a sequence"):
-        measures.worst_case_distortion(5, [[1.0], [1.0]], [[0], [1]])
+        measures.worst_case_distortion([[1.0], [1.0]], 5, [[0], [1]])
 
 
 @pytest.mark.parametrize("prior", [Prior(HALVES), pd.Series(HALVES, ["a", "b"]), HALVES])
 @pytest.mark.parametrize(
     "measure",
     [
-        lambda p: measures.record_information(p, LARGE, 0),
-        lambda p: measures.mechanism_distortion(p, LARGE, [[0, 1]] * 27),
-        lambda p: measures.information_gradient_mechanism(p, LARGE, 0),
+        lambda p: measures.record_information(LARGE, p, 0),
+        lambda p: measures.mechanism_distortion(LARGE, p, [[0, 1]] * 27),
+        lambda p: measures.information_gradient_mechanism(LARGE, p, 0),
         lambda p: measures.entropy_gradient_marginal(p, LARGE.space, 0),
-        lambda p: measures.group_chain_rule(p, LARGE, 0, 1),
+        lambda p: measures.group_chain_rule(LARGE, p, 0, 1),
         lambda p: LARGE.lump(0, p),
     ],
 )
@@ -94,6 +94,6 @@ def test_no_list_of_datasets_for_a_prior_that_does_not_fit(prior, measure, monke
 
 def test_an_array_has_no_labels_to_be_matched():
     rows = [[0.9, 0.1], [0.3, 0.7]]
-    expected = measures.mutual_information([0.2, 0.8], rows)
+    expected = measures.mutual_information(rows, [0.2, 0.8])
     for labels in ((0, 1), (1, 0), (1, 2), ("a", "b")):
-        assert measures.mutual_information(Prior([0.2, 0.8], labels), rows) == expected
+        assert measures.mutual_information(rows, Prior([0.2, 0.8], labels)) == expected

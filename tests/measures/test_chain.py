@@ -21,18 +21,18 @@ from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 )
 def test_group(small, first, second):
     for prior in small.priors:
-        rule = group_chain_rule(prior, small.mechanism, first, second)
-        whole = record_information(prior, small.mechanism, first + second)
+        rule = group_chain_rule(small.mechanism, prior, first, second)
+        whole = record_information(small.mechanism, prior, first + second)
         assert rule.total == pytest.approx(whole, abs=1e-14)
-        assert rule.first == pytest.approx(record_information(prior, small.mechanism, first))
+        assert rule.first == pytest.approx(record_information(small.mechanism, prior, first))
         assert rule.condition.probabilities @ rule.second == pytest.approx(
-            conditional_record_information(prior, small.mechanism, second, first), abs=1e-14
+            conditional_record_information(small.mechanism, prior, second, first), abs=1e-14
         )
 
 
 def test_group_priors_are_the_conditional_laws(small):
     for prior in small.priors:
-        rule = group_chain_rule(prior, small.mechanism, 0, (1, 2))
+        rule = group_chain_rule(small.mechanism, prior, 0, (1, 2))
         mixture = np.zeros(len(small.datasets))
         for value, mass, given in zip(
             rule.condition.labels, rule.condition.probabilities, rule.priors, strict=True
@@ -50,15 +50,15 @@ def test_labels():
     space = RecordSpace([("a", "b"), (0, 1)])
     mechanism = Mechanism.from_channel(space, np.eye(4))
     prior = Prior([0.5, 0.25, 0.0, 0.25], space.datasets())
-    single = group_chain_rule(prior, mechanism, 0, 1)
+    single = group_chain_rule(mechanism, prior, 0, 1)
     assert single.condition.labels == ("a", "b")
     assert single.priors[1].labels == prior.labels
     assert single.priors[1]["b", 1] == 1.0
-    assert group_chain_rule(prior, mechanism, [0], 1).condition.labels == (("a",), ("b",))
-    release = composition_chain_rule(prior, (mechanism, mechanism), 0)
+    assert group_chain_rule(mechanism, prior, [0], 1).condition.labels == (("a",), ("b",))
+    release = composition_chain_rule((mechanism, mechanism), prior, 0)
     assert release.condition.labels == (0, 1, 3)  # output 2 cannot occur
     assert release.priors[0].labels == prior.labels
-    plain = group_chain_rule(prior.probabilities, mechanism, 0, 1)
+    plain = group_chain_rule(mechanism, prior.probabilities, 0, 1)
     assert plain.priors == single.priors
 
 
@@ -70,10 +70,10 @@ def test_composition(small):
     other = Mechanism(other_query, rng.dirichlet(np.ones(3), size=2))
     rows = np.array([other.channel.row(other_query(x)) for x in small.datasets])
     for prior, record in itertools.product(small.priors, (0, 2, (0, 1))):
-        rule = composition_chain_rule(prior, (small.mechanism, other), record)
+        rule = composition_chain_rule((small.mechanism, other), prior, record)
         both = small.mechanism.product(other)
-        assert rule.total == pytest.approx(record_information(prior, both, record), abs=1e-14)
-        assert rule.first == pytest.approx(record_information(prior, other, record))
+        assert rule.total == pytest.approx(record_information(both, prior, record), abs=1e-14)
+        assert rule.first == pytest.approx(record_information(other, prior, record))
         # I(X_i; Y1 | Y2) from the joint law itself.
         group = (record,) if isinstance(record, int) else record
         values = list(itertools.product(*(small.space.alphabets[i] for i in group)))
@@ -87,7 +87,7 @@ def test_composition(small):
 
 def test_composition_priors_are_the_posteriors(small):
     for prior in small.priors:
-        rule = composition_chain_rule(prior, (small.mechanism, small.mechanism), 0)
+        rule = composition_chain_rule((small.mechanism, small.mechanism), prior, 0)
         posterior = small.mechanism.to_channel().posterior(prior)
         assert rule.condition.labels == posterior.inputs
         for label, given in zip(posterior.inputs, rule.priors, strict=True):
@@ -97,10 +97,10 @@ def test_composition_priors_are_the_posteriors(small):
 def test_refuses_what_does_not_fit(flip):
     mechanism = flip(2, 0.1)
     with pytest.raises(ValidationError, match="second"):
-        group_chain_rule([0.25] * 4, mechanism, 0, (0, 1))
+        group_chain_rule(mechanism, [0.25] * 4, 0, (0, 1))
     with pytest.raises(ValidationError, match="records"):
-        group_chain_rule([0.25] * 4, mechanism, 2, 0)
+        group_chain_rule(mechanism, [0.25] * 4, 2, 0)
     with pytest.raises(ValidationError, match="prior"):
-        group_chain_rule([0.5, 0.5], mechanism, 0, 1)
+        group_chain_rule(mechanism, [0.5, 0.5], 0, 1)
     with pytest.raises(ValidationError, match="mechanisms"):
-        composition_chain_rule([0.25] * 4, (mechanism, flip(3, 0.1)), 0)
+        composition_chain_rule((mechanism, flip(3, 0.1)), [0.25] * 4, 0)

@@ -27,7 +27,7 @@ from tests.reference import binary_entropy, parity_leakage
 def capacity(rows):
     """Shannon capacity of a channel with two inputs: a concave function of one number."""
     best = minimize_scalar(
-        lambda t: -mutual_information([t, 1 - t], rows),
+        lambda t: -mutual_information(rows, [t, 1 - t]),
         bounds=(0, 1),
         method="bounded",
         options={"xatol": 1e-10},
@@ -62,7 +62,7 @@ def test_theorem_3_over_all_adversaries(mechanism):
     c1 = individual_capacity(mechanism)
     for prior in priors(3, 0):
         for k in (1, 2, 3):
-            assert group_information(prior, mechanism, k) <= group_budget(k, c1) + 1e-8
+            assert group_information(mechanism, prior, k) <= group_budget(k, c1) + 1e-8
 
 
 def test_theorem_3_over_adversaries_in_doubt(flip):
@@ -72,9 +72,9 @@ def test_theorem_3_over_adversaries_in_doubt(flip):
         b = entropy(prior)  # this adversary is in the class with floor b
         floored = parity_leakage(n, p, b)
         g = balance_value(c1, floored)
-        assert record_information(prior, flip(n, p), 0) <= floored + 1e-9
+        assert record_information(flip(n, p), prior, 0) <= floored + 1e-9
         for k in (1, 2, 3):
-            found = group_information(prior, flip(n, p), k)
+            found = group_information(flip(n, p), prior, k)
             assert found <= group_budget(k, floored, g) + 1e-9
             # What the chain rule gives is a little more: the first record costs no g.
             assert found <= k * floored + (k - 1) * g + 1e-9
@@ -84,7 +84,7 @@ def test_theorem_3_needs_the_balance(flip):
     # The parity of 2 through no noise: C_1^b is 0 at full doubt, and a pair still leaks log 2.
     mechanism, b = flip(2, 0.0), 2 * math.log(2)
     floored = parity_leakage(2, 0.0, b)
-    pair = group_information([0.25] * 4, mechanism, 2)
+    pair = group_information(mechanism, [0.25] * 4, 2)
     assert floored == pytest.approx(0, abs=1e-12)
     assert pair == pytest.approx(math.log(2))
     assert pair > group_budget(2, floored)
@@ -101,7 +101,7 @@ def test_theorem_4_over_all_adversaries(mechanism):
     assert composition_slack(together, epsilons) == 0.0
     for prior in priors(3, 2)[::4]:
         for record in range(3):
-            assert record_information(prior, both, record) <= together + 1e-8
+            assert record_information(both, prior, record) <= together + 1e-8
 
 
 def test_theorem_4_over_adversaries_in_doubt(flip):
@@ -114,7 +114,7 @@ def test_theorem_4_over_adversaries_in_doubt(flip):
             balance_value(parity_leakage(n, p, 0), eps)
             for p, eps in zip(flips, floored, strict=True)
         ]
-        found = record_information(prior, both, 0)
+        found = record_information(both, prior, 0)
         assert found <= composition_budget(floored, gains) + 1e-9
         # The second release alone is faced by the adversary as given.
         assert found <= composition_budget(floored, [gains[0], 0.0]) + 1e-9

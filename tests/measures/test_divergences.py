@@ -121,12 +121,12 @@ def test_neighbors_are_compared_and_nobody_else():
     whole = mechanism.to_channel().matrix
     for divergence in DIVERGENCES:
         truth = max(f_divergence(q[u], q[v], divergence) for u, v in near)
-        assert row_divergence(q, divergence, count) == pytest.approx(truth)
-        assert row_divergence(whole, divergence, count.space) == pytest.approx(truth)
+        assert row_divergence(q, divergence, query=count) == pytest.approx(truth)
+        assert row_divergence(whole, divergence, query=count.space) == pytest.approx(truth)
     truth = max(renyi_divergence(q[u], q[v], 2.5) for u, v in near)
-    assert renyi_dp_epsilon(q, 2.5, count) == pytest.approx(truth)
-    assert renyi_dp_epsilon(q, math.inf, count) == pytest.approx(record_dp_epsilon(mechanism))
-    assert zcdp_rho(q, count) < zcdp_rho(q)
+    assert renyi_dp_epsilon(q, 2.5, query=count) == pytest.approx(truth)
+    assert renyi_dp_epsilon(q, math.inf, query=count) == pytest.approx(record_dp_epsilon(mechanism))
+    assert zcdp_rho(q, query=count) < zcdp_rho(q)
 
 
 def test_no_pair_no_divergence():
@@ -157,8 +157,14 @@ HALVES = [0.5, 0.5]
         (lambda: f_divergence([0.5], HALVES, "chi-square"), "prior: sums to 0.5"),
         (lambda: renyi_divergence(HALVES, HALVES, 0), "alpha: found 0"),
         (lambda: renyi_dp_epsilon(np.eye(2), -1), "alpha: found -1"),
-        (lambda: row_divergence(np.eye(2), "chi-square", 3), "query: expected a Query or a Rec"),  # pyright: ignore[reportArgumentType]
-        (lambda: zcdp_rho(np.eye(3), RecordSpace.binary(1)), "channel: found 3 rows; the space"),
+        (
+            lambda: row_divergence(np.eye(2), "chi-square", query=3),
+            "query: expected a Query or a Rec",
+        ),  # pyright: ignore[reportArgumentType]
+        (
+            lambda: zcdp_rho(np.eye(3), query=RecordSpace.binary(1)),
+            "channel: found 3 rows; the space",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

@@ -76,7 +76,7 @@ def test_information_in_the_mechanism(case):
     group, joint, rows, mechanism = case
     marginal, conditional = split(joint, group)
     expected = derivative(lambda q: information(marginal, conditional, q, group), rows)
-    found = information_gradient_mechanism(joint, mechanism, group)
+    found = information_gradient_mechanism(mechanism, joint, group)
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
@@ -84,7 +84,7 @@ def test_information_in_the_marginal(case):
     group, joint, rows, mechanism = case
     marginal, conditional = split(joint, group)
     expected = derivative(lambda p: information(p, conditional, rows, group), marginal)
-    found = information_gradient_marginal(joint, mechanism, group)
+    found = information_gradient_marginal(mechanism, joint, group)
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
@@ -92,7 +92,7 @@ def test_information_in_the_conditionals(case):
     group, joint, rows, mechanism = case
     marginal, conditional = split(joint, group)
     expected = derivative(lambda c: information(marginal, c, rows, group), conditional)
-    found = information_gradient_conditional(joint, mechanism, group)
+    found = information_gradient_conditional(mechanism, joint, group)
     np.testing.assert_allclose(found, joined(expected, group), atol=1e-8)
 
 
@@ -107,7 +107,7 @@ def test_the_printed_gradient_in_the_conditionals_is_wrong(case):
         "ay,azy->az", given / (marginal @ given), ordered
     )
     assert np.ptp(extra, axis=1).max() > 1e-3
-    found = split_rows(information_gradient_conditional(joint, mechanism, group), group)
+    found = split_rows(information_gradient_conditional(mechanism, joint, group), group)
     rng = np.random.default_rng(0)
     direction = rng.normal(size=conditional.shape)
     direction -= direction.mean(axis=1, keepdims=True)
@@ -156,15 +156,15 @@ def test_along_the_simplex_they_are_the_measures_own_slopes(case):
     def slope(function):
         return (function(STEP) - function(-STEP)) / (2 * STEP)
 
-    assert information_gradient_marginal(joint, mechanism, group) @ turn == pytest.approx(
-        slope(lambda s: record_information(prior(s, 0), mechanism, group)), abs=1e-8
+    assert information_gradient_marginal(mechanism, joint, group) @ turn == pytest.approx(
+        slope(lambda s: record_information(mechanism, prior(s, 0), group)), abs=1e-8
     )
     assert entropy_gradient_marginal(joint, SPACE, group) @ turn == pytest.approx(
         slope(lambda s: entropy(prior(s, 0))), abs=1e-8
     )
     twisted = joined(twist, group)
-    assert information_gradient_conditional(joint, mechanism, group) @ twisted == pytest.approx(
-        slope(lambda t: record_information(prior(0, t), mechanism, group)), abs=1e-8
+    assert information_gradient_conditional(mechanism, joint, group) @ twisted == pytest.approx(
+        slope(lambda t: record_information(mechanism, prior(0, t), group)), abs=1e-8
     )
     assert entropy_gradient_conditional(joint, SPACE, group) @ twisted == pytest.approx(
         slope(lambda t: entropy(prior(0, t))), abs=1e-8
@@ -178,10 +178,10 @@ def test_the_mechanism_is_moved_along_its_rows(case):
     turn -= turn.mean(axis=1, keepdims=True)
 
     def moved(t):
-        return record_information(joint, Mechanism.from_channel(SPACE, rows + t * turn), group)
+        return record_information(Mechanism.from_channel(SPACE, rows + t * turn), joint, group)
 
     slope = (moved(STEP) - moved(-STEP)) / (2 * STEP)
-    gradient = information_gradient_mechanism(joint, mechanism, group)
+    gradient = information_gradient_mechanism(mechanism, joint, group)
     assert (gradient * turn).sum() == pytest.approx(slope, abs=1e-8)
 
 
@@ -209,7 +209,7 @@ def edge_information(marginal, conditional, rows):
 
 def test_boundary_of_the_conditionals():
     mechanism = Mechanism.from_channel(EDGE_SPACE, EDGE_ROWS)
-    found = information_gradient_conditional(EDGE_PRIOR, mechanism, 0)
+    found = information_gradient_conditional(mechanism, EDGE_PRIOR, 0)
     # Under x = (0, 1) the output 1 is possible, which x_0 = 0 never gave and x_0 = 1 did.
     assert found[1] == -math.inf
     # Under x = (1, 1) the output 2 is possible, which nobody gave: a finite slope.
@@ -219,13 +219,13 @@ def test_boundary_of_the_conditionals():
     )
     assert found[3] == pytest.approx(slope, abs=1e-6)
     np.testing.assert_array_equal(
-        information_gradient_conditional([0.0, 0.0, 0.3, 0.7], mechanism, 0)[:2], [0.0, 0.0]
+        information_gradient_conditional(mechanism, [0.0, 0.0, 0.3, 0.7], 0)[:2], [0.0, 0.0]
     )
 
 
 def test_boundary_of_the_mechanism():
     mechanism = Mechanism.from_channel(EDGE_SPACE, EDGE_ROWS)
-    found = information_gradient_mechanism(EDGE_PRIOR, mechanism, 0)
+    found = information_gradient_mechanism(mechanism, EDGE_PRIOR, 0)
     np.testing.assert_array_equal(found[[1, 3]], np.zeros((2, 3)))
     assert found[0, 1] == -math.inf
     marginal, conditional = np.array([0.4, 0.6]), np.array([[1.0, 0.0], [1.0, 0.0]])
@@ -238,10 +238,10 @@ def test_boundary_of_the_mechanism():
 
 def test_boundary_of_the_marginal():
     mechanism = Mechanism.from_channel(EDGE_SPACE, EDGE_ROWS)
-    found = information_gradient_marginal([0.0, 0.0, 0.3, 0.7], mechanism, 0)
+    found = information_gradient_marginal(mechanism, [0.0, 0.0, 0.3, 0.7], 0)
     assert np.isnan(found[0])
     assert found[1] == pytest.approx(-1)  # a sure value tells nothing
-    zeros = information_gradient_marginal(EDGE_PRIOR, mechanism, 0)
+    zeros = information_gradient_marginal(mechanism, EDGE_PRIOR, 0)
     expected = [math.log(1 / 0.7), 0.5 * math.log(0.5 / 0.7) + 0.5 * math.log(0.5 / 0.3)]
     np.testing.assert_allclose(zeros, np.array(expected) - 1)
 
@@ -270,9 +270,9 @@ def test_refuses_what_does_not_fit(case):
         (3, (0, 0)),
     ):
         with pytest.raises(ValidationError, match="records"):
-            call(joint, mechanism, record)
+            call(mechanism, joint, record)
         with pytest.raises(ValidationError, match="prior"):
-            call([1.0], mechanism, 0)
+            call(mechanism, [1.0], 0)
     for call in (entropy_gradient_marginal, entropy_gradient_conditional):
         with pytest.raises(ValidationError, match="records"):
             call(joint, SPACE, 3)

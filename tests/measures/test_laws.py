@@ -63,17 +63,17 @@ def pairs(draw):
 
 MEASURES = {
     "mutual information": mutual_information,
-    "Arimoto": lambda p, q: arimoto_information(p, q, 3),
+    "Arimoto": lambda q, p: arimoto_information(q, p, 3),
     "max-information": max_information,
     "maximal leakage": maximal_leakage,
     "posterior vulnerability": posterior_bayes_vulnerability,
     "min-entropy leakage": min_entropy_leakage,
-    "saved guesses": lambda p, q: guessing_entropy(p) - posterior_guessing_entropy(p, q),
-    "Bayes capacity": lambda _, q: multiplicative_bayes_capacity(q),
-    "local DP": lambda _, q: local_dp_epsilon(q),
-    "profile": lambda _, q: max(privacy_profile(q, e) * (i + 1) for i, e in enumerate(EPSILONS)),
-    "second maximal leakage": lambda p, q: conditional_maximal_leakage(
-        p, np.ones((len(p), 1)), [q]
+    "saved guesses": lambda q, p: guessing_entropy(p) - posterior_guessing_entropy(q, p),
+    "Bayes capacity": lambda q, _: multiplicative_bayes_capacity(q),
+    "local DP": lambda q, _: local_dp_epsilon(q),
+    "profile": lambda q, _: max(privacy_profile(q, e) * (i + 1) for i, e in enumerate(EPSILONS)),
+    "second maximal leakage": lambda q, p: conditional_maximal_leakage(
+        np.ones((len(p), 1)), [q], p
     ),
 }
 """Every measure of a channel that post-processing must not raise."""
@@ -89,12 +89,12 @@ def same(a, b):
 def test_post_processing_never_raises(measure, data):
     p, q = data.draw(pairs())
     after = data.draw(channels(inputs=q.shape[1]))
-    assert measure(p, q.then(after)) <= measure(p, q) + TOL
+    assert measure(q.then(after), p) <= measure(q, p) + TOL
 
 
 @pytest.mark.parametrize(
     "measure",
-    [*MEASURES.values(), lambda _, q: sum(dp_failure_probability(q, e) for e in EPSILONS)],
+    [*MEASURES.values(), lambda q, _: sum(dp_failure_probability(q, e) for e in EPSILONS)],
     ids=[*MEASURES, "failure probability"],
 )
 @few
@@ -104,12 +104,12 @@ def test_names_and_proportional_outputs_do_not_matter(measure, data):
     k, m = q.shape
     rows = data.draw(st.permutations(range(k)))
     columns = data.draw(st.permutations(range(m)))
-    value = measure(p, q)
-    assert same(value, measure(p[list(rows)], Channel(q.matrix[np.ix_(rows, columns)])))
-    assert same(value, measure(p, q.reduced()))
+    value = measure(q, p)
+    assert same(value, measure(Channel(q.matrix[np.ix_(rows, columns)]), p[list(rows)]))
+    assert same(value, measure(q.reduced(), p))
     # An output split in two by a coin of its own, and one that never occurs.
     split = np.hstack([q.matrix[:, :1] * 0.25, q.matrix[:, :1] * 0.75, q.matrix[:, 1:]])
-    assert same(value, measure(p, Channel(np.hstack([split, np.zeros((k, 1))]))))
+    assert same(value, measure(Channel(np.hstack([split, np.zeros((k, 1))])), p))
 
 
 @few
@@ -117,15 +117,15 @@ def test_names_and_proportional_outputs_do_not_matter(measure, data):
 def test_the_order_of_the_measures(pair):
     p, q = pair
     support = Channel(q.matrix[p > 0])
-    information = mutual_information(p, q)
-    maximal, largest = maximal_leakage(p, q), max_information(p, q)
+    information = mutual_information(q, p)
+    maximal, largest = maximal_leakage(q, p), max_information(q, p)
     assert 0 <= information <= maximal + TOL
     assert information <= entropy(p) + TOL
     assert maximal <= largest + TOL
     assert maximal <= math.log(min(support.shape)) + TOL
     assert largest <= local_dp_epsilon(support) + TOL
     assert largest <= math.log(1 / p[p > 0].min()) + TOL  # ENVELOPE (6)
-    leakages = pml(p, q)
+    leakages = pml(q, p)
     assert leakages.max() == largest
     assert all(value >= -TOL or value == -math.inf for value in leakages)
 
@@ -134,10 +134,10 @@ def test_the_order_of_the_measures(pair):
 @given(pairs())
 def test_vulnerability_grows_by_at_most_the_capacity(pair):
     p, q = pair
-    before, after = bayes_vulnerability(p), posterior_bayes_vulnerability(p, q)
+    before, after = bayes_vulnerability(p), posterior_bayes_vulnerability(q, p)
     assert before <= after + TOL
     assert after <= before * multiplicative_bayes_capacity(q) + TOL
-    assert after <= before * math.exp(maximal_leakage(p, q)) + TOL
+    assert after <= before * math.exp(maximal_leakage(q, p)) + TOL
 
 
 @few
@@ -176,12 +176,12 @@ def test_independent_releases_add_up(data):
     other = data.draw(channels(inputs=len(p)))
     both = q.product(other)
     for measure in (mutual_information, max_information, maximal_leakage):
-        assert measure(p, q) <= measure(p, both) + TOL
+        assert measure(q, p) <= measure(both, p) + TOL
     for measure in (mutual_information, maximal_leakage):
-        assert measure(p, both) <= measure(p, q) + measure(p, other) + TOL
-    conditional = conditional_maximal_leakage(p, q, [other] * q.shape[1])
-    assert conditional <= maximal_leakage(p, other) + TOL
-    assert maximal_leakage(p, both) <= maximal_leakage(p, q) + conditional + TOL
+        assert measure(both, p) <= measure(q, p) + measure(other, p) + TOL
+    conditional = conditional_maximal_leakage(q, [other] * q.shape[1], p)
+    assert conditional <= maximal_leakage(other, p) + TOL
+    assert maximal_leakage(both, p) <= maximal_leakage(q, p) + conditional + TOL
     total = local_dp_epsilon(q) + local_dp_epsilon(other)
     assert local_dp_epsilon(both) <= total + TOL
 
@@ -192,11 +192,11 @@ def test_curvature_of_information(data, t):
     p, q = data.draw(pairs())
     p2, q2 = data.draw(laws(len(p))), data.draw(channels(*q.shape))
     # Concave in the prior, convex in the channel; exp of maximal leakage is convex too.
-    mixed = t * mutual_information(p, q) + (1 - t) * mutual_information(p2, q)
-    assert mutual_information(t * p + (1 - t) * p2, q) >= mixed - TOL
+    mixed = t * mutual_information(q, p) + (1 - t) * mutual_information(q, p2)
+    assert mutual_information(q, t * p + (1 - t) * p2) >= mixed - TOL
     between = Channel(t * q.matrix + (1 - t) * q2.matrix)
-    mixed = t * mutual_information(p, q) + (1 - t) * mutual_information(p, q2)
-    assert mutual_information(p, between) <= mixed + TOL
+    mixed = t * mutual_information(q, p) + (1 - t) * mutual_information(q2, p)
+    assert mutual_information(between, p) <= mixed + TOL
     assert multiplicative_bayes_capacity(between) <= (
         t * multiplicative_bayes_capacity(q) + (1 - t) * multiplicative_bayes_capacity(q2) + TOL
     )
@@ -207,7 +207,7 @@ def test_curvature_of_information(data, t):
 def test_distortion_is_bilinear_and_bounded(data):
     p, q = data.draw(pairs())
     d = np.abs(np.subtract.outer(range(q.shape[0]), range(q.shape[1])))
-    value = expected_distortion(p, q, d)
+    value = expected_distortion(q, p, d)
     assert value == pytest.approx(p @ (q.matrix * d).sum(axis=1))
     assert 0 <= value <= d.max()
 
@@ -229,9 +229,9 @@ def test_post_processing_never_tells_more_about_a_record(data):
     after = mechanism.then(data.draw(channels(inputs=3)))
     for record in range(mechanism.space.records):
         for measure in (record_information, record_max_information):
-            assert measure(p, after, record) <= measure(p, mechanism, record) + TOL
-    assert conditional_record_information(p, after, 0, 1) <= (
-        conditional_record_information(p, mechanism, 0, 1) + TOL
+            assert measure(after, p, record) <= measure(mechanism, p, record) + TOL
+    assert conditional_record_information(after, p, 0, 1) <= (
+        conditional_record_information(mechanism, p, 0, 1) + TOL
     )
     assert record_dp_epsilon(after) <= record_dp_epsilon(mechanism) + TOL
     for epsilon in EPSILONS:
@@ -245,13 +245,13 @@ def test_post_processing_never_tells_more_about_a_record(data):
 def test_a_record_tells_less_than_the_dataset(drawn):
     p, mechanism = drawn
     n = mechanism.space.records
-    whole = mutual_information(p, mechanism.to_channel())
-    assert record_information(p, mechanism, range(n)) == pytest.approx(whole, abs=1e-12)
+    whole = mutual_information(mechanism.to_channel(), p)
+    assert record_information(mechanism, p, range(n)) == pytest.approx(whole, abs=1e-12)
     for record in range(n):
-        alone = record_information(p, mechanism, record)
-        assert alone <= record_information(p, mechanism, (record, (record + 1) % n)) + TOL
+        alone = record_information(mechanism, p, record)
+        assert alone <= record_information(mechanism, p, (record, (record + 1) % n)) + TOL
         assert alone <= whole + TOL
-        assert alone <= record_max_information(p, mechanism, record) + TOL
+        assert alone <= record_max_information(mechanism, p, record) + TOL
     assert record_dp_epsilon(mechanism) <= local_dp_epsilon(mechanism.to_channel()) + TOL
 
 
@@ -264,11 +264,11 @@ def test_independent_records(data):
     for part in parts[1:]:
         p = np.multiply.outer(p, part).ravel()
     # Knowing independent others only sharpens what is learned.
-    alone = record_information(p, mechanism, 0)
-    assert alone <= conditional_record_information(p, mechanism, 0, 1) + TOL
+    alone = record_information(mechanism, p, 0)
+    assert alone <= conditional_record_information(mechanism, p, 0, 1) + TOL
     # DALENIUS Theorem 1.
     for record in range(len(parts)):
-        assert record_max_information(p, mechanism, record) <= (record_dp_epsilon(mechanism) + TOL)
+        assert record_max_information(mechanism, p, record) <= (record_dp_epsilon(mechanism) + TOL)
 
 
 @few
@@ -277,7 +277,7 @@ def test_lumping(drawn):
     p, mechanism = drawn
     for record in range(mechanism.space.records):
         weights, lumped = mechanism.lump(record, p), mechanism.lumped(record)
-        assert same(lumped_information(weights, lumped), record_information(p, mechanism, record))
+        assert same(lumped_information(weights, lumped), record_information(mechanism, p, record))
         assert lumped_entropy(weights, lumped) >= entropy(p) - TOL
 
 
@@ -292,7 +292,7 @@ def test_datasets_and_records_in_another_order(data):
     turned = Mechanism.from_channel(space, mechanism.to_channel().matrix[places])
     for new, old in enumerate(order):
         assert same(
-            record_information(p[places], turned, new), record_information(p, mechanism, old)
+            record_information(turned, p[places], new), record_information(mechanism, p, old)
         )
     assert same(record_dp_epsilon(turned), record_dp_epsilon(mechanism))
 
@@ -309,8 +309,8 @@ def test_any_floats(weights, data):
     rows = np.full((len(p), 2), [tiny, 1.0])
     rows[0] = [1.0, tiny]
     q, prior = Channel(rows), Prior(p)
-    assert 0 <= mutual_information(prior, q) <= entropy(prior) + TOL
-    assert 0 <= maximal_leakage(prior, q) <= max_information(prior, q) + TOL
-    assert max_information(prior, q) < 1500
+    assert 0 <= mutual_information(q, prior) <= entropy(prior) + TOL
+    assert 0 <= maximal_leakage(q, prior) <= max_information(q, prior) + TOL
+    assert max_information(q, prior) < 1500
     assert local_dp_epsilon(q) == pytest.approx(-math.log(tiny))
     assert privacy_profile(q, 1.0) <= dp_failure_probability(q, 1.0)

@@ -49,55 +49,55 @@ def drawn(seed):
 @given(st.integers(0, 10**6))
 def test_quantiles_by_their_definitions(seed):
     rng, prior, rows = drawn(seed)
-    leakage, mass = pml(prior, rows), prior @ rows
+    leakage, mass = pml(rows, prior), prior @ rows
     delta = rng.uniform(0.01, 0.99)
     sets = [np.array(s, dtype=bool) for s in product([0, 1], repeat=len(mass))]
     good = [leakage[s].max() for s in sets if mass[s].sum() >= 1 - delta]
     bad = [leakage[s].min() for s in sets if mass[s].sum() >= delta]
-    left, right = (f(prior, rows, delta) for f in (pml_left_quantile, pml_right_quantile))
+    left, right = (f(rows, prior, delta) for f in (pml_left_quantile, pml_right_quantile))
     assert left == pytest.approx(min(good), abs=1e-12)  # (10)
     assert right == pytest.approx(max(bad), abs=1e-12)
     assert left <= right + 1e-12
     # The least epsilon of (epsilon, delta)-probabilistic PML.
-    assert pml_failure_probability(prior, rows, left) <= delta + 1e-12
-    assert left < 1e-9 or pml_failure_probability(prior, rows, left - 1e-9) > delta
-    assert pml_failure_probability(prior, rows, right, strict=False) >= delta - 1e-12
+    assert pml_failure_probability(rows, prior, left) <= delta + 1e-12
+    assert left < 1e-9 or pml_failure_probability(rows, prior, left - 1e-9) > delta
+    assert pml_failure_probability(rows, prior, right, strict=False) >= delta - 1e-12
 
 
 def test_quantiles_at_a_jump_and_at_the_ends():
-    assert math.exp(pml_left_quantile(FAIR, EXAMPLE, 0.1)) == pytest.approx(10 / 9)
-    assert math.exp(pml_right_quantile(FAIR, EXAMPLE, 0.1)) == pytest.approx(4)
+    assert math.exp(pml_left_quantile(EXAMPLE, FAIR, 0.1)) == pytest.approx(10 / 9)
+    assert math.exp(pml_right_quantile(EXAMPLE, FAIR, 0.1)) == pytest.approx(4)
     for quantile in (pml_left_quantile, pml_right_quantile):
-        ends = np.exp(quantile(FAIR, EXAMPLE, [0.0, 1.0]))
+        ends = np.exp(quantile(EXAMPLE, FAIR, [0.0, 1.0]))
         assert ends == pytest.approx([4, 10 / 9])
-        assert quantile(FAIR, EXAMPLE, np.full((2, 3), 0.5)).shape == (2, 3)
+        assert quantile(EXAMPLE, FAIR, np.full((2, 3), 0.5)).shape == (2, 3)
     with pytest.raises(ValidationError, match="delta"):
-        pml_left_quantile(FAIR, EXAMPLE, [0.5, 1.5])
+        pml_left_quantile(EXAMPLE, FAIR, [0.5, 1.5])
     with pytest.raises(ValidationError, match="delta"):
-        pml_right_quantile(FAIR, EXAMPLE, math.nan)
+        pml_right_quantile(EXAMPLE, FAIR, math.nan)
 
 
 def test_an_input_and_an_output_that_cannot_occur():
     prior, rows = [0.5, 0.5, 0.0], [[0.9, 0.1, 0], [0.1, 0.9, 0], [0, 0, 1.0]]
     assert pml_limit(prior) == pytest.approx(math.log(2))
-    assert pml_right_quantile(prior, rows, 1.0) == pytest.approx(math.log(1.8))
-    assert psi_1(prior, rows, 0.1) == pytest.approx(
-        psi_1([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], 0.1)
+    assert pml_right_quantile(rows, prior, 1.0) == pytest.approx(math.log(1.8))
+    assert psi_1(rows, prior, 0.1) == pytest.approx(
+        psi_1([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5], 0.1)
     )
-    assert psi_2(prior, rows, 0.1) == pytest.approx(
-        psi_2([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], 0.1)
+    assert psi_2(rows, prior, 0.1) == pytest.approx(
+        psi_2([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5], 0.1)
     )
-    assert event_leakage(prior, rows, [0, 0, 1]) == -math.inf
+    assert event_leakage(rows, prior, [0, 0, 1]) == -math.inf
 
 
 def test_psi_of_the_papers_example():
     epsilon = math.log(10 / 9)
     after = np.array(EXAMPLE) @ MERGED
-    assert psi_1(FAIR, EXAMPLE, epsilon) == pytest.approx(13 / 180)
-    assert psi_1(FAIR, after, epsilon) == pytest.approx(2 / 27)  # it rises
-    assert psi_2(FAIR, EXAMPLE, math.log(3)) == pytest.approx(0.05)
-    assert psi_2(FAIR, EXAMPLE, epsilon) == pytest.approx(13 / 90)
-    assert psi_2(FAIR, EXAMPLE, 800.0) == 0
+    assert psi_1(EXAMPLE, FAIR, epsilon) == pytest.approx(13 / 180)
+    assert psi_1(after, FAIR, epsilon) == pytest.approx(2 / 27)  # it rises
+    assert psi_2(EXAMPLE, FAIR, math.log(3)) == pytest.approx(0.05)
+    assert psi_2(EXAMPLE, FAIR, epsilon) == pytest.approx(13 / 90)
+    assert psi_2(EXAMPLE, FAIR, 800.0) == 0
 
 
 @given(st.integers(0, 10**6))
@@ -107,11 +107,11 @@ def test_psi(seed):
     output = prior @ rows
     events = [np.array(s, dtype=float) for s in product([0, 1], repeat=len(output))]
     largest = max(float((rows @ e - math.exp(epsilon) * (output @ e)).max()) for e in events)
-    assert psi_2(prior, rows, epsilon) == pytest.approx(largest, abs=1e-12)
+    assert psi_2(rows, prior, epsilon) == pytest.approx(largest, abs=1e-12)
     after = rows @ rng.dirichlet(np.ones(3), size=rows.shape[1])
-    assert psi_2(prior, after, epsilon) <= psi_2(prior, rows, epsilon) + 1e-12
-    assert psi_1(prior, rows, epsilon) <= pml_failure_probability(prior, rows, epsilon) + 1e-12
-    assert psi_2(prior, rows, epsilon) <= privacy_profile(rows, epsilon) + 1e-12
+    assert psi_2(after, prior, epsilon) <= psi_2(rows, prior, epsilon) + 1e-12
+    assert psi_1(rows, prior, epsilon) <= pml_failure_probability(rows, prior, epsilon) + 1e-12
+    assert psi_2(rows, prior, epsilon) <= privacy_profile(rows, epsilon) + 1e-12
 
 
 @given(st.integers(0, 10**6))
@@ -138,13 +138,13 @@ def test_lemma_3(seed):
     mass = prior @ rows @ one
     if mass == 0:
         return
-    leakage = event_leakage(prior, rows, one)
+    leakage = event_leakage(rows, prior, one)
     assert 0 <= leakage <= -math.log(min(mass, 1.0)) + 1e-12
-    assert event_leakage(prior, rows, np.ones(m)) == pytest.approx(0, abs=1e-12)
-    both = event_leakage(prior, rows, one + other)
-    assert both <= max(leakage, event_leakage(prior, rows, other)) + 1e-12
+    assert event_leakage(rows, prior, np.ones(m)) == pytest.approx(0, abs=1e-12)
+    both = event_leakage(rows, prior, one + other)
+    assert both <= max(leakage, event_leakage(rows, prior, other)) + 1e-12
     # (iv): within an event, one of smaller mass that leaks as much.
-    part = event_envelope(prior, rows, mass * 0.6)
+    part = event_envelope(rows, prior, mass * 0.6)
     assert part >= leakage - 1e-9
 
 
@@ -163,8 +163,8 @@ def test_event_envelope_by_brute_force(seed):
             rest = (delta - output @ event) / output[y]
             if 0 <= rest <= 1:
                 event[y] = rest
-                best = max(best, event_leakage(prior, rows, event))
-    assert event_envelope(prior, rows, delta) == pytest.approx(best, abs=1e-9)
+                best = max(best, event_leakage(rows, prior, event))
+    assert event_envelope(rows, prior, delta) == pytest.approx(best, abs=1e-9)
 
 
 def binary_by_grid(prior, rows, delta):
@@ -174,7 +174,7 @@ def binary_by_grid(prior, rows, delta):
         mass = float(output @ event)
         if not 0 < mass < 1:
             continue
-        yes, no = (event_leakage(prior, rows, e) for e in (event, 1 - event))
+        yes, no = (event_leakage(rows, prior, e) for e in (event, 1 - event))
         best = max(best, min(yes, no), yes if mass >= delta else 0, no if 1 - mass >= delta else 0)
     return best
 
@@ -184,7 +184,7 @@ def test_binary_envelope_by_a_grid(seed):
     rng = np.random.default_rng(seed)
     prior, rows = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), size=3)
     for delta in (0.3, 0.95):
-        grid, exact = binary_by_grid(prior, rows, delta), binary_envelope(prior, rows, delta)
+        grid, exact = binary_by_grid(prior, rows, delta), binary_envelope(rows, prior, delta)
         assert grid <= exact + 1e-12
         assert exact <= grid + 0.1
 
@@ -192,9 +192,9 @@ def test_binary_envelope_by_a_grid(seed):
 def test_binary_and_event_envelope_differ():
     """ENVELOPE's Algorithm 1 computes (26) and (27), which is not (13)."""
     prior, rows = [0.5, 0.5], np.eye(2)
-    assert event_envelope(prior, rows, 0.9) == pytest.approx(math.log(1 / 0.9))
-    assert binary_envelope(prior, rows, 0.9) == pytest.approx(math.log(2))
-    assert binary_envelope([1.0], [[0.5, 0.5]], 0.5) == 0
+    assert event_envelope(rows, prior, 0.9) == pytest.approx(math.log(1 / 0.9))
+    assert binary_envelope(rows, prior, 0.9) == pytest.approx(math.log(2))
+    assert binary_envelope([[0.5, 0.5]], [1.0], 0.5) == 0
 
 
 @given(st.integers(0, 10**6))
@@ -207,14 +207,15 @@ def test_bounds_are_ordered(seed):
     assert (tail <= upper + 1e-9).all()
     assert (upper <= output_count_bound(rows.shape[1], delta) + 1e-9).all()
     assert (upper <= pml_limit(prior) + 1e-9).all()
-    for values in (lower, tail, upper, event_envelope(prior, rows, delta)):
+    for values in (lower, tail, upper, event_envelope(rows, prior, delta)):
         assert (np.diff(values) <= 1e-9).all()
 
 
 def test_bounds_at_the_ends():
     prior, rows = [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]
-    for bound in (tail_average_bound, envelope_upper_bound, event_envelope, envelope_lower_bound):
-        assert bound(prior, rows, 0.0) == pytest.approx(max_information(prior, rows))
+    for bound in (tail_average_bound, envelope_upper_bound, envelope_lower_bound):
+        assert bound(prior, rows, 0.0) == pytest.approx(max_information(rows, prior))
+    assert event_envelope(rows, prior, 0.0) == pytest.approx(max_information(rows, prior))
     assert output_count_bound(2, 0.0) == math.inf
     assert composition_bound(prior, [rows], 0.0) == math.inf
 
@@ -226,7 +227,7 @@ def test_composition_bounds():
     second = [rng.dirichlet(np.ones(4), size=3) for _ in range(2)]
     joint = (first[:, :, None] * np.stack(second, axis=1)).reshape(3, -1)
     bound = adaptive_composition_bound(prior, first, second, 0.3)
-    assert maximal_leakage(prior, joint) - math.log(0.3) <= bound + 1e-12
+    assert maximal_leakage(joint, prior) - math.log(0.3) <= bound + 1e-12
     same = adaptive_composition_bound(prior, first, [second[0]] * 2, 0.3)
     assert same <= composition_bound(prior, [first, second[0]], 0.3) + 1e-12
     with pytest.raises(ValidationError, match="channels"):
@@ -236,4 +237,4 @@ def test_composition_bounds():
 def test_event_arguments():
     for event in ([0.5], [1.5, 0.0], [-0.1, 0.5], [math.nan, 0.5]):
         with pytest.raises(ValidationError, match="event"):
-            event_leakage([0.5, 0.5], np.eye(2), event)
+            event_leakage(np.eye(2), [0.5, 0.5], event)

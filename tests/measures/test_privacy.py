@@ -186,7 +186,7 @@ def test_theorem_1_no_product_prior_exceeds_epsilon(small):
     for _ in range(60):
         laws = [rng.dirichlet(np.full(k, 0.2)) for k in small.space.shape]
         for record in range(3):
-            value = record_max_information(product_prior(laws), small.mechanism, record)
+            value = record_max_information(small.mechanism, product_prior(laws), record)
             assert value <= epsilon + 1e-12
 
 
@@ -201,7 +201,7 @@ def near_supremum(small, mass):
                 places.insert(record, a)
                 laws = [np.eye(k)[v] for k, v in zip(small.space.shape, places, strict=True)]
                 laws[record] = mass * laws[record] + (1 - mass) * np.eye(len(laws[record]))[b]
-                value = record_max_information(product_prior(laws), small.mechanism, record)
+                value = record_max_information(small.mechanism, product_prior(laws), record)
                 best = max(best, value)
     return best
 
@@ -231,7 +231,7 @@ def test_theorem_1_needs_independence():
     mechanism = Mechanism(AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), rows)
     copies = [1e-6, 0.0, 0.0, 1 - 1e-6]
     assert record_dp_epsilon(mechanism) == pytest.approx(epsilon)
-    assert record_max_information(copies, mechanism, 0) == pytest.approx(2 * epsilon, abs=1e-5)
+    assert record_max_information(mechanism, copies, 0) == pytest.approx(2 * epsilon, abs=1e-5)
 
 
 def test_failure_probability_is_not_safe_under_post_processing():

@@ -26,7 +26,7 @@ def test_every_output_leaks_exactly_epsilon(prior, share):
     assert output == pytest.approx(p, abs=1e-14)
     leakage = np.log((matrix / output).max(axis=0))
     assert leakage == pytest.approx(epsilon, abs=1e-12)
-    assert pml(prior, pml_extremal(prior, epsilon)) == pytest.approx(epsilon, abs=1e-12)
+    assert pml(pml_extremal(prior, epsilon), prior) == pytest.approx(epsilon, abs=1e-12)
     assert np.diag(matrix) == pytest.approx(1 - math.exp(epsilon) * (1 - p), abs=1e-14)
 
 

@@ -70,7 +70,7 @@ class Shared:
 def test_what_holds_a_channel_is_one(given: Any):
     for channel in (Channel(given), as_channel(given), Channel.from_solver(given)):
         assert channel == Channel(ROWS)
-    assert mutual_information([0.5, 0.5], given) == mutual_information([0.5, 0.5], ROWS)
+    assert mutual_information(given, [0.5, 0.5]) == mutual_information(ROWS, [0.5, 0.5])
 
 
 def test_a_sparse_matrix_that_is_too_large_is_refused():

@@ -162,8 +162,8 @@ class TestComposition:
         b = Channel(random_channel(rng, 3, 3).matrix, outputs=["y", "z", "x"])
         prior, share = rng.dirichlet(np.ones(3)), rng.random()
         seen, hidden = a.visible_choice(b, share), a.hidden_choice(b, share)
-        mean = share * mutual_information(prior, a) + (1 - share) * mutual_information(prior, b)
-        assert mutual_information(prior, seen) == pytest.approx(mean, abs=1e-12)
+        mean = share * mutual_information(a, prior) + (1 - share) * mutual_information(b, prior)
+        assert mutual_information(seen, prior) == pytest.approx(mean, abs=1e-12)
         assert hidden.outputs == ("x", "y", "z")
         for x in range(3):
             for y in hidden.outputs:

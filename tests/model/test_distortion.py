@@ -81,14 +81,14 @@ def test_the_name_of_a_distortion_is_that_between_the_labels():
     )
     assert named.distortion == given.distortion
     channel = Channel([[1, 0], [0.5, 0.5], [0, 1]], [0, 10, 20], [0, 20])
-    assert expected_distortion([0.25, 0.5, 0.25], channel, "squared") == 50.0
+    assert expected_distortion(channel, [0.25, 0.5, 0.25], "squared") == 50.0
     law = Prior([0.5, 0.5], [2, 7])
     assert DesignForPrior(law, "absolute", 1.0).distortion == Distortion.absolute([2, 7])
     assert MinLocalDP([law], 1.0, "absolute").distortion == Distortion.absolute([2, 7])
     with pytest.raises(ValidationError, match=r"^distortion: found 'l1'; allowed: 'hamming', 'abs"):
-        expected_distortion([0.25, 0.5, 0.25], channel, "l1")
+        expected_distortion(channel, [0.25, 0.5, 0.25], "l1")
     with pytest.raises(ValidationError, match="labels that are numbers"):
-        expected_distortion([0.5, 0.5], Channel([[1, 0], [0, 1]], ["a", "b"]), "absolute")
+        expected_distortion(Channel([[1, 0], [0, 1]], ["a", "b"]), [0.5, 0.5], "absolute")
 
 
 class TestSelection:

@@ -57,8 +57,8 @@ def test_functions_of_laws_are_extended_to_measures(own, known):
     finite = np.isfinite(others)
     assert tangents[finite] == pytest.approx(others[finite], abs=1e-12)
     noisy = [[0.75, 0.25, 0], [0.25, 0.5, 0.25], [0, 0.5, 0.5]]
-    assert gain_leakage([0.2, 0.3, 0.5], noisy, own) == pytest.approx(
-        gain_leakage([0.2, 0.3, 0.5], noisy, known)
+    assert gain_leakage(noisy, [0.2, 0.3, 0.5], own) == pytest.approx(
+        gain_leakage(noisy, [0.2, 0.3, 0.5], known)
     )
 
 
@@ -157,7 +157,7 @@ def test_what_is_not_convex_is_not_measured():
     noisy = [[0.75, 0.25], [0.25, 0.75]]
     for form in FORMS:
         with pytest.raises(ValidationError, match="not convex"):
-            gain_leakage([0.5, 0.5], noisy, doubt, form)
+            gain_leakage(noisy, [0.5, 0.5], doubt, form)
     with pytest.raises(ValidationError, match="not convex"):
         gain_vulnerability([0.5, 0.5], doubt)
 

@@ -245,9 +245,9 @@ class TestMappings:
         named = Prior(self.LAW)
         assert channel.output(self.LAW) == channel.output(named)
         for measure in (measures.mutual_information, measures.posterior_bayes_vulnerability):
-            assert measure(self.LAW, channel) == measure(named, channel)
-        twin = expressions.mutual_information(self.LAW, channel)
-        assert twin.value == pytest.approx(measures.mutual_information(named, channel))
+            assert measure(channel, self.LAW) == measure(channel, named)
+        twin = expressions.mutual_information(channel, self.LAW)
+        assert twin.value == pytest.approx(measures.mutual_information(channel, named))
         assert measures.entropy(self.LAW) == measures.entropy(named)
         assert measures.renyi_divergence({"no": 0.25, "yes": 0.75}, self.LAW, 2) < 1e-15
         assert SourceSet([self.LAW]) == SourceSet([named])

@@ -304,12 +304,12 @@ def test_gradient_norms_are_those_of_the_reference_gradients():
     q = mechanism.to_channel().matrix.reshape(2, 2, 2, 3)
     view = RecordView.of(prior.reshape(2, 2, 2), q, 1)
     by_row = conditional_gradient_ascent(view.marginal, view.conditional, view.rows, 0.1)
-    expected = np.asarray(information_gradient_conditional(prior, mechanism, 1))
+    expected = np.asarray(information_gradient_conditional(mechanism, prior, 1))
     block = np.moveaxis(expected.reshape(2, 2, 2), 1, 0).reshape(2, 4)
     norm = np.linalg.norm(block - block.mean(axis=1, keepdims=True))
     assert by_row.history["gradient_norm"][0] == pytest.approx(norm)
     by_value = marginal_blahut_arimoto(view.marginal, view.conditional, view.rows, 0.1)
-    slope = np.asarray(information_gradient_marginal(prior, mechanism, 1))
+    slope = np.asarray(information_gradient_marginal(mechanism, prior, 1))
     assert by_value.history["gradient_norm"][0] == pytest.approx(
         np.linalg.norm(slope - slope.mean())
     )
@@ -392,7 +392,7 @@ def test_never_better_than_the_joint_step(mechanism, b):
         flat = run.point.ravel()
         assert entropy(flat) >= b - FEASIBILITY
         assert run.value <= optimum + 1e-8
-        leakages = [record_information(flat, mechanism, i) for i in range(mechanism.space.records)]
+        leakages = [record_information(mechanism, flat, i) for i in range(mechanism.space.records)]
         assert run.value == pytest.approx(max(leakages), abs=1e-10)
 
 
@@ -407,7 +407,7 @@ def test_an_array_and_a_mechanism_of_several_alphabets():
     assert first.point.shape == (2, 3, 2)
     history = first.history
     record = int(history["record"][np.argmax(history["objective"])])
-    assert record_information(first.point.ravel(), mechanism, record) == pytest.approx(first.value)
+    assert record_information(mechanism, first.point.ravel(), record) == pytest.approx(first.value)
     optimum = max(joint_blahut_arimoto(mechanism.lumped(i), 1.4).value for i in range(3))
     assert first.value <= optimum + 1e-8
     for name in (

@@ -58,7 +58,7 @@ def test_two_channels_are_decided_with_proof(data):
         assert exact(composed(first, found.processing)) == exact(second)
     else:
         earned = [
-            posterior_gain_vulnerability(found.prior, channel, found.gain)
+            posterior_gain_vulnerability(channel, found.prior, found.gain)
             for channel in (first, second)
         ]
         assert earned[1] - earned[0] == pytest.approx(float(found.upper))

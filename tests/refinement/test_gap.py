@@ -32,7 +32,7 @@ def test_both_ends_meet_and_the_gain_attains_them(data):
     prior = Prior([f"{w}/{sum(weights)}" for w in weights])
     found = refinement_gap(prior, first, second)
     assert found.lower == found.upper
-    earned = [posterior_gain_vulnerability(prior, q, found.gain) for q in (first, second)]
+    earned = [posterior_gain_vulnerability(q, prior, found.gain) for q in (first, second)]
     assert earned[1] - earned[0] == pytest.approx(float(found.lower), abs=1e-12)
     assert found.gain.table.max() <= 1
     assert gain_vulnerability(prior, found.gain) >= 0

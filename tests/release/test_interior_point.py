@@ -32,7 +32,7 @@ def test_interior_point_solves_the_rate_distortion_problem():
     assert point.lower == pytest.approx(crossover, abs=1e-9)
     # The slope of the rate is log(D / (1 - D)).
     assert point.multipliers[0] == pytest.approx(1 / np.log((1 - crossover) / crossover), rel=1e-6)
-    assert mutual_information(law[0], point.kernel[0]) == pytest.approx(room, abs=1e-8)
+    assert mutual_information(point.kernel[0], law[0]) == pytest.approx(room, abs=1e-8)
 
 
 def test_interior_point_stops_in_time_with_a_valid_bracket():

@@ -99,7 +99,7 @@ def test_measures_of_the_whole():
     report = audit_report(mechanism)
     channel = mechanism.channel
     expected = {
-        "maximal leakage": measures.maximal_leakage(Prior.uniform(4), channel.matrix),
+        "maximal leakage": measures.maximal_leakage(channel.matrix, Prior.uniform(4)),
         "record DP epsilon": measures.record_dp_epsilon(mechanism),
         "local DP epsilon": measures.local_dp_epsilon(channel),
     }
@@ -132,17 +132,17 @@ def test_local_mechanism_under_its_prior():
     for given in (prior, shuffled):
         report = audit_report(mechanism, prior=given, distortion=Distortion.hamming("abc"))
         expected = {
-            "mutual information": measures.mutual_information(prior, channel),
-            "max-information": measures.max_information(prior, channel),
+            "mutual information": measures.mutual_information(channel, prior),
+            "max-information": measures.max_information(channel, prior),
             "prior guess": 0.5,
-            "posterior guess": measures.posterior_bayes_vulnerability(prior, channel),
+            "posterior guess": measures.posterior_bayes_vulnerability(channel, prior),
             "expected distortion": 1 - channel.matrix[0, 0],
             "worst-case distortion": 1 - channel.matrix[0, 0],
             "record DP epsilon": 1.0,
         }
         for name, value in expected.items():
             assert one(report, name).upper == pytest.approx(value, rel=1e-12), name
-        leakages = measures.pml(prior, channel)
+        leakages = measures.pml(channel, prior)
         found = report.named("pointwise maximal leakage")
         assert [q.outcome for q in found] == ["a", "b", "c"]
         np.testing.assert_allclose([q.upper for q in found], leakages, rtol=1e-12)
@@ -168,7 +168,7 @@ def test_distortion_over_equally_likely_datasets(rounding: Mechanism):
     distortion = Distortion.absolute(range(7), rounding.outputs)
     report = audit_report(rounding, distortion=distortion)
     uniform = np.full(64, 1 / 64)
-    exact = measures.mechanism_distortion(uniform, rounding, distortion)
+    exact = measures.mechanism_distortion(rounding, uniform, distortion)
     assert one(report, "expected distortion").upper == pytest.approx(exact)
     assert one(report, "worst-case distortion").upper == pytest.approx(4 / 3)
 

@@ -24,8 +24,8 @@ def test_all_numbers():
         assert verify(quantity.certificate).passed
         assert f"except with probability {quantity.delta:g}." in quantity.meaning
     for name, function in {
-        "PML quantile": measures.pml_right_quantile,
-        "event envelope": measures.event_envelope,
+        "PML quantile": lambda p, q, delta: measures.pml_right_quantile(q, p, delta),
+        "event envelope": lambda p, q, delta: measures.event_envelope(q, p, delta),
         "Theorem 3 bound": envelope.envelope_upper_bound,
         "tail average bound": envelope.tail_average_bound,
     }.items():
@@ -44,7 +44,7 @@ def test_all_numbers():
         for quantity, level in zip(
             report.named(f"released failure probability{end}"), (0.1, 0.4), strict=True
         ):
-            exact = measures.pml_failure_probability(PRIOR, CHANNEL, level, strict=strict)
+            exact = measures.pml_failure_probability(CHANNEL, PRIOR, level, strict=strict)
             assert quantity.upper == pytest.approx(exact)
     assert report.facts == {"inputs": 3, "outputs": 4}
     assert len(report.certificates()) == 6

@@ -16,7 +16,7 @@ from cvxleak.report import guess_rise
 @pytest.mark.parametrize("flip", [0.0, 0.01, 0.1, 0.3, 0.499])
 def test_binary_records_meet_the_fano_bound(flip: float):
     # A binary symmetric channel under the uniform prior raises the guess by 1/2 - flip.
-    leakage = mutual_information([0.5, 0.5], [[1 - flip, flip], [flip, 1 - flip]])
+    leakage = mutual_information([[1 - flip, flip], [flip, 1 - flip]], [0.5, 0.5])
     assert guess_rise(leakage, 2).fano == pytest.approx(0.5 - flip, abs=1e-6)
 
 
@@ -57,8 +57,8 @@ def test_no_channel_exceeds_it(k: int, outputs: int, seed: int, spread: float):
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.full(k, spread))
     channel = rng.dirichlet(np.full(outputs, spread), size=k)
-    rise = posterior_bayes_vulnerability(prior, channel) - bayes_vulnerability(prior)
-    bound = guess_rise(mutual_information(prior, channel), k)
+    rise = posterior_bayes_vulnerability(channel, prior) - bayes_vulnerability(prior)
+    bound = guess_rise(mutual_information(channel, prior), k)
     assert rise <= bound.fano + 1e-9 <= bound.pinsker + 2e-9
 
 

@@ -79,7 +79,7 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
     "joint_law": (
         lambda: largest(
             lambda j: j[0, 0] + j[1, 0],
-            lambda j: constraints.joint_law([0.3, 0.7], j),
+            lambda j: constraints.joint_law(j, [0.3, 0.7]),
             shape=(2, 2),
         ),
         1.0,
@@ -97,15 +97,15 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
     "distortion_budget": (
         lambda: channel(
             lambda q: q[0, 1] + q[1, 0],
-            lambda q: constraints.distortion_budget(WARDS, q, Distortion.hamming([0, 1]), 0.2),
+            lambda q: constraints.distortion_budget(q, WARDS, Distortion.hamming([0, 1]), 0.2),
         ),
         0.4,
     ),
     "maximal_leakage": (
-        lambda: channel(cp.trace, lambda q: constraints.maximal_leakage(LAW, q, LOG2), 3),
+        lambda: channel(cp.trace, lambda q: constraints.maximal_leakage(q, LAW, LOG2), 3),
         2.0,
     ),
-    "pml": (lambda: channel(right, lambda q: constraints.pml([0.5, 0.5], q, np.log(1.8))), 0.9),
+    "pml": (lambda: channel(right, lambda q: constraints.pml(q, [0.5, 0.5], np.log(1.8))), 0.9),
     "local_dp": (lambda: channel(right, lambda q: constraints.local_dp(q, LOG2), 3), 0.5),
     # a <= 2 (1 - a) + .1
     "local_dp with delta": (
@@ -114,7 +114,7 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
     ),
     "record_dp": (
         lambda: channel(
-            lambda q: cp.min(cp.diag(q)), lambda q: constraints.record_dp(COUNT, q, LOG2), 3
+            lambda q: cp.min(cp.diag(q)), lambda q: constraints.record_dp(q, COUNT, LOG2), 3
         ),
         0.5,
     ),
@@ -147,7 +147,7 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
     "vulnerability_budget": (
         lambda: channel(
             lambda q: 0.4 * q[0, 0] + 0.6 * q[1, 1],
-            lambda q: constraints.vulnerability_budget([0.4, 0.6], q, 0.7),
+            lambda q: constraints.vulnerability_budget(q, [0.4, 0.6], 0.7),
         ),
         0.7,
     ),
@@ -155,7 +155,7 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         lambda: channel(
             cp.trace,
             lambda q: constraints.conditional_maximal_leakage(
-                [0.5, 0.5], np.ones((2, 1)), [q], np.log(1.5)
+                np.ones((2, 1)), [q], [0.5, 0.5], np.log(1.5)
             ),
         ),
         1.5,
@@ -179,20 +179,20 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
 
 CURVED: dict[str, tuple[Callable[[], cp.Problem], float]] = {
     "mi_budget": (
-        lambda: channel(right, lambda q: constraints.mi_budget([0.5, 0.5], q, TOLD)),
+        lambda: channel(right, lambda q: constraints.mi_budget(q, [0.5, 0.5], TOLD)),
         0.9,
     ),
     "record_mi_budget": (
         lambda: channel(
             right,
-            lambda q: constraints.record_mi_budget([0.5, 0.0, 0.5, 0.0], PARITY, q, 0, TOLD),
+            lambda q: constraints.record_mi_budget(q, [0.5, 0.0, 0.5, 0.0], PARITY, 0, TOLD),
         ),
         0.9,
     ),
     "conditional_record_mi_budget": (
         lambda: channel(
             right,
-            lambda q: constraints.conditional_record_mi_budget([0.25] * 4, PARITY, q, 0, 1, TOLD),
+            lambda q: constraints.conditional_record_mi_budget(q, [0.25] * 4, PARITY, 0, 1, TOLD),
         ),
         0.9,
     ),
@@ -201,7 +201,7 @@ CURVED: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         0.9,
     ),
     "sibson_budget": (
-        lambda: channel(right, lambda q: constraints.sibson_budget([0.5, 0.5], q, 2, np.log(1.64))),
+        lambda: channel(right, lambda q: constraints.sibson_budget(q, [0.5, 0.5], 2, np.log(1.64))),
         0.9,
     ),
     # Of the second order, a^2 / (1 - a) + (1 - a)^2 / a, and of infinite order at 2 rho.

@@ -268,7 +268,7 @@ def section_7() -> Computed:
                 1 / (math.exp(epsilon / 2) + 1),
             ),
         ):
-            computed = mechanism_distortion([0.5, 0.5], Mechanism(parity(1), channel), wrong)
+            computed = mechanism_distortion(Mechanism(parity(1), channel), [0.5, 0.5], wrong)
             pairs.append(pair(f"distortion, {name}, epsilon {epsilon:g}", computed, printed))
     return pairs, {}
 

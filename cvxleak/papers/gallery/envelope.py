@@ -60,7 +60,7 @@ CURVES = {
 
 def example_1() -> Computed:
     """Two rare outputs reveal everything; merging them worsens the level of probability 0.9."""
-    leakage, after = pml(FAIR, EXAMPLE_1), EXAMPLE_1.then(MERGING)
+    leakage, after = pml(EXAMPLE_1, FAIR), EXAMPLE_1.then(MERGING)
     output = EXAMPLE_1.output(FAIR).probabilities
     return [
         *(
@@ -70,13 +70,13 @@ def example_1() -> Computed:
         pair("P(output 0)", output[0], 1 / 20),
         pair(
             "P(leakage > log(10/9))",
-            pml_failure_probability(FAIR, EXAMPLE_1, LOW),
+            pml_failure_probability(EXAMPLE_1, FAIR, LOW),
             "0.1",
             tolerance=1e-9,
         ),
         pair("P(output 0) after merging", after.output(FAIR).probabilities[0], 0.5),
-        pair("leakage of output 0 after merging", pml(FAIR, after)[0], math.log(6 / 5)),
-        pair("leakage of output 1 after merging", pml(FAIR, after)[1], math.log(6 / 5)),
+        pair("leakage of output 0 after merging", pml(after, FAIR)[0], math.log(6 / 5)),
+        pair("leakage of output 1 after merging", pml(after, FAIR)[1], math.log(6 / 5)),
     ], {}
 
 
@@ -84,13 +84,13 @@ def theorem_1() -> Computed:
     """psi_1 rises by merging; psi_2 lies on both sides of the failure probability."""
     after = EXAMPLE_1.then(MERGING)
     return [
-        pair("psi_1 at log(10/9)", psi_1(FAIR, EXAMPLE_1, LOW), 13 / 180),
-        pair("psi_1 after merging", psi_1(FAIR, after, LOW), 2 / 27),
-        pair("psi_2 at log 3", psi_2(FAIR, EXAMPLE_1, math.log(3)), "0.05", tolerance=1e-9),
-        pair("psi_2 at log(10/9)", psi_2(FAIR, EXAMPLE_1, LOW), 13 / 90),
+        pair("psi_1 at log(10/9)", psi_1(EXAMPLE_1, FAIR, LOW), 13 / 180),
+        pair("psi_1 after merging", psi_1(after, FAIR, LOW), 2 / 27),
+        pair("psi_2 at log 3", psi_2(EXAMPLE_1, FAIR, math.log(3)), "0.05", tolerance=1e-9),
+        pair("psi_2 at log(10/9)", psi_2(EXAMPLE_1, FAIR, LOW), 13 / 90),
         pair(
             "P(leakage > log 3)",
-            pml_failure_probability(FAIR, EXAMPLE_1, math.log(3)),
+            pml_failure_probability(EXAMPLE_1, FAIR, math.log(3)),
             "0.1",
             tolerance=1e-9,
         ),
@@ -113,7 +113,7 @@ def example_3() -> Computed:
             for y, (p, printed) in enumerate(zip(output, ("0.45", "0.45", "0.1"), strict=True))
         ),
         *(
-            pair(f"leakage of the event: {name}", event_leakage(BIT, EXAMPLE_3, event), exact)
+            pair(f"leakage of the event: {name}", event_leakage(EXAMPLE_3, BIT, event), exact)
             for name, (event, exact) in events.items()
         ),
     ], {}
@@ -122,15 +122,15 @@ def example_3() -> Computed:
 def figure_1() -> Computed:
     """Compute Example 2: the distribution of the leakage and its two quantiles at 0.1."""
     t = np.linspace(0, 1.6, 161)
-    left = float(pml_left_quantile(FAIR, EXAMPLE_1, 0.1))
-    right = float(pml_right_quantile(FAIR, EXAMPLE_1, 0.1))
+    left = float(pml_left_quantile(EXAMPLE_1, FAIR, 0.1))
+    right = float(pml_right_quantile(EXAMPLE_1, FAIR, 0.1))
     pairs = [
         pair("left quantile at 0.1", left, LOW),
         pair("right quantile at 0.1", right, math.log(4)),
         pair("envelope at 0.1", pml_envelope(FAIR, EXAMPLE_1, 0.1), math.log(4), tolerance=1e-7),
         pair("envelope at 0.01", pml_envelope(FAIR, EXAMPLE_1, 0.01), math.log(4), tolerance=1e-7),
     ]
-    steps = [1 - pml_failure_probability(FAIR, EXAMPLE_1, x) for x in t]
+    steps = [1 - pml_failure_probability(EXAMPLE_1, FAIR, x) for x in t]
     return pairs, {"t": t.tolist(), "P(leakage <= t)": steps, "left": left, "right": right}
 
 
@@ -165,7 +165,7 @@ def figure_2(points: int = 199) -> Computed:
             name = f"({panel}), lower bound off the envelope, where the condition holds"
             pairs.append(pair(name, float(gap), 0.0))
         curves = {name: curve(prior, EPSILON, delta).tolist() for name, curve in CURVES.items()}
-        curves["binary envelope (13)"] = np.asarray(binary_envelope(prior, channel, delta)).tolist()
+        curves["binary envelope (13)"] = np.asarray(binary_envelope(channel, prior, delta)).tolist()
         curves["approximate DP"] = response_dp_epsilon(size, EPSILON, delta).tolist()
         drawn[panel] = curves
     return pairs, {"delta": delta.tolist(), "panels": drawn}

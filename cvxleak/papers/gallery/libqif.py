@@ -72,13 +72,13 @@ def bayes() -> Computed:
             ("best guess, uniform on 10", bayes_vulnerability(uniform(10)), 0.1),
             ("best guess, point mass", bayes_vulnerability(point(4)), 1.0),
             ("best guess, (0.2, 0.8)", bayes_vulnerability([0.2, 0.8]), 0.8),
-            ("after identity, (0.2, 0.8)", after([0.2, 0.8], np.eye(2)), 1.0),
-            ("after identity, uniform on 10", after(uniform(10), np.eye(10)), 1.0),
-            ("after nothing, uniform on 10", after(uniform(10), blind(10)), 0.1),
-            ("after nothing, (0.2, 0.8, 0, ...)", after(long, blind(10)), 0.8),
-            ("after c1, (1/4, 3/4): as before", after([0.25, 0.75], FLIP), 0.75),
-            ("after c1, (3/4, 1/4): 31/40", after([0.75, 0.25], FLIP), 31 / 40),
-            ("wrong after c1, (3/4, 1/4): 9/40", 1 - after([0.75, 0.25], FLIP), 9 / 40),
+            ("after identity, (0.2, 0.8)", after(np.eye(2), [0.2, 0.8]), 1.0),
+            ("after identity, uniform on 10", after(np.eye(10), uniform(10)), 1.0),
+            ("after nothing, uniform on 10", after(blind(10), uniform(10)), 0.1),
+            ("after nothing, (0.2, 0.8, 0, ...)", after(blind(10), long), 0.8),
+            ("after c1, (1/4, 3/4): as before", after(FLIP, [0.25, 0.75]), 0.75),
+            ("after c1, (3/4, 1/4): 31/40", after(FLIP, [0.75, 0.25]), 31 / 40),
+            ("wrong after c1, (3/4, 1/4): 9/40", 1 - after(FLIP, [0.75, 0.25]), 9 / 40),
         ]
     ), {}
 
@@ -98,12 +98,12 @@ def guessing() -> Computed:
             ("guesses, uniform on 10", guessing_entropy(uniform(10)), 5.5),
             ("guesses, point mass", guessing_entropy(point(4)), 1.0),
             ("guesses, (0.2, 0.8)", guessing_entropy([0.2, 0.8]), 1.2),
-            ("after identity, uniform on 10", after(uniform(10), np.eye(10)), 1.0),
-            ("after nothing, uniform on 10", after(uniform(10), blind(10)), 5.5),
-            ("after c1, (1/4, 3/4): as before", after([0.25, 0.75], FLIP), 1.25),
-            ("after c1, (3/4, 1/4): 1225/1000", after([0.75, 0.25], FLIP), 1225 / 1000),
+            ("after identity, uniform on 10", after(np.eye(10), uniform(10)), 1.0),
+            ("after nothing, uniform on 10", after(blind(10), uniform(10)), 5.5),
+            ("after c1, (1/4, 3/4): as before", after(FLIP, [0.25, 0.75]), 1.25),
+            ("after c1, (3/4, 1/4): 1225/1000", after(FLIP, [0.75, 0.25]), 1225 / 1000),
             *(
-                (f"min-entropy leakage, bits, {name}", min_entropy_leakage(p, q) / BIT, stated)
+                (f"min-entropy leakage, bits, {name}", min_entropy_leakage(q, p) / BIT, stated)
                 for name, p, q, stated in bits
             ),
         ]
@@ -114,7 +114,7 @@ def shannon() -> Computed:
     """Compare entropies and capacities, in bits."""
 
     def left(prior: ArrayLike, channel: ArrayLike) -> float:
-        return 0.0 - gain_leakage(prior, channel, Shannon(), "posterior") / BIT
+        return 0.0 - gain_leakage(channel, prior, Shannon(), "posterior") / BIT
 
     rows = [
         ("entropy, uniform on 2", entropy(uniform(2)) / BIT, 1.0),
@@ -160,10 +160,10 @@ def capacities() -> Computed:
     ]
     for name, prior, channel, span, bounded in told:
         rows += [
-            (f"rise of gains of span 1, {name}", additive_gain_capacity(prior, channel), span),
+            (f"rise of gains of span 1, {name}", additive_gain_capacity(channel, prior), span),
             (
                 f"rise of gains up to 1, {name}",
-                additive_gain_capacity(prior, channel, "bounded"),
+                additive_gain_capacity(channel, prior, "bounded"),
                 bounded,
             ),
         ]

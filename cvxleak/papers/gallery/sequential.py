@@ -38,7 +38,7 @@ TABLE_2C = np.array([[[0.567, 0.433], [0.593, 0.407]], [[0.367, 0.630], [0.381, 
 def information(joint: Array) -> float:
     """Return the mutual information of a joint distribution."""
     law = joint.sum(axis=1)
-    return mutual_information(law, joint / law[:, None])
+    return mutual_information(joint / law[:, None], law)
 
 
 def objective(kernel: Array, mu: float) -> float:

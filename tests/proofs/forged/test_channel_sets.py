@@ -381,7 +381,7 @@ def test_a_witness_of_a_class_holds_for_all_of_the_set():
     assert lower == pytest.approx(expected, abs=1e-9)
     # Of cells that are whole simplices only the law's entropy is proved.
     assert upper == pytest.approx(-xlogy([0.25, 0.75], [0.25, 0.75]).sum(), abs=1e-4)
-    least, most = (mutual_information([0.25, 0.75], [[q, 1 - q], [1 - q, q]]) for q in (0.7, 0.8))
+    least, most = (mutual_information([[q, 1 - q], [1 - q, q]], [0.25, 0.75]) for q in (0.7, 0.8))
     proves_nothing_false(known_audit(), least, most)
 
 

@@ -98,7 +98,7 @@ def _weak() -> list[Pair]:
 
 def _supremum() -> list[Pair]:
     channel = binary_symmetric(0.1)
-    near = [max_information([t, 1 - t], channel) for t in (1e-2, 1e-4)]
+    near = [max_information(channel, [t, 1 - t]) for t in (1e-2, 1e-4)]
     return [
         pair("max-information at p = 0.01", near[0], "2.120"),
         pair("at p = 0.0001", near[1], "2.196"),

@@ -57,7 +57,7 @@ def _conjecture() -> list[Pair]:
 
 def _binary() -> list[Pair]:
     fair = Prior.uniform(2)
-    event, binary = (float(f(fair, identity(2), 0.9)) for f in (event_envelope, binary_envelope))
+    event, binary = (float(f(identity(2), fair, 0.9)) for f in (event_envelope, binary_envelope))
     return [
         pair("what Algorithm 1 computes, (26)", event, "0.105"),
         pair("(13)", binary, math.log(2)),

@@ -83,7 +83,7 @@ def _folding() -> list[Pair]:
         pair(
             "worst distortion of the constant distribution (0.4, 0.6, 0)",
             worst_case_distortion(
-                NO_GROUP, np.tile([0.4, 0.6, 0.0], (3, 1)), Distortion.hamming(range(3))
+                np.tile([0.4, 0.6, 0.0], (3, 1)), NO_GROUP, Distortion.hamming(range(3))
             ),
             0.62,
         ),
@@ -119,7 +119,7 @@ def _distortions() -> list[Pair]:
 def _constant() -> list[Pair]:
     law = [0.5, 0.3, 0.2]
     constant = np.tile([1.0, 0, 0], (3, 1))
-    worst = worst_case_distortion([law], constant, Distortion.hamming(range(3)))
+    worst = worst_case_distortion(constant, [law], Distortion.hamming(range(3)))
     return [
         pair("distortion of the constant output 1 under (0.5, 0.3, 0.2)", worst, "0.5"),
         pair("(M − 1)/M", worst, 2 / 3, "HAMMING Lemma 5", 1e-3),
@@ -146,7 +146,7 @@ def _no_group() -> list[Pair]:
 def _staircase() -> list[Pair]:
     exact = min_local_dp([TABLE_I], 0.05)
     response = randomized_response(len(TABLE_I), exact.upper)
-    worst = worst_case_distortion([TABLE_I], response, Distortion.hamming(range(len(TABLE_I))))
+    worst = worst_case_distortion(response, [TABLE_I], Distortion.hamming(range(len(TABLE_I))))
     return [
         pair("least ε of Table I, D = 0.05", exact, "4.554"),
         pair("distortion of randomized response there", worst, 0.05),
@@ -169,8 +169,8 @@ def _not_necessary() -> list[Pair]:
 
 def _concave() -> list[Pair]:
     channel = [[0.9, 0.1], [0.1, 0.9]]
-    ends = [mutual_information(law, channel) for law in ([1.0, 0.0], [0.0, 1.0])]
-    middle = mutual_information([0.5, 0.5], channel)
+    ends = [mutual_information(channel, law) for law in ([1.0, 0.0], [0.0, 1.0])]
+    middle = mutual_information(channel, [0.5, 0.5])
     return [
         pair("information of a point mass, flip 0.1", max(ends), 0.0),
         pair("of a fair bit, halfway between two of them", middle, "0.3681"),

@@ -177,10 +177,10 @@ def _alternation() -> list[Pair]:
     pairs = [
         pair(
             "leakage to a fair first bit and a second bit of 0",
-            record_information(known, first, 0),
+            record_information(first, known, 0),
             before.upper,
         ),
-        pair("leakage to it after the mechanism update", record_information(known, second, 0), 0.0),
+        pair("leakage to it after the mechanism update", record_information(second, known, 0), 0.0),
     ]
     for name, mechanism in (("before", first), ("after", second)):
         error = float((mechanism.channel.matrix * wrong).sum(axis=1).mean())
@@ -208,12 +208,12 @@ def _alternation_of_distortion() -> list[Pair]:
     ]
     for k, law in enumerate(known):
         worst = record_leakage(mechanisms[k], LOG2)
-        given = record_information(law, mechanisms[k], 0)
+        given = record_information(mechanisms[k], law, 0)
         pairs += [
             pair(f"worst prior in round {k + 1}: the second bit is {k}", given, worst.upper),
             pair(
                 f"its leakage after round {k + 1} is L",
-                record_information(law, mechanisms[k + 1], 0),
+                record_information(mechanisms[k + 1], law, 0),
                 budget,
             ),
         ]
@@ -229,7 +229,7 @@ def _inactive() -> list[Pair]:
     rows = np.array([[[0.2, 0.8], [1, 0]], [[0.9, 0.1], [0, 1]]])
     fair = [0.5, 0.5]
     run = conditional_gradient_ascent(fair, [[1, 0], [1, 0]], rows, 0.0)
-    best = max(mutual_information(fair, rows[[0, 1], [a, b]]) for a in (0, 1) for b in (0, 1))
+    best = max(mutual_information(rows[[0, 1], [a, b]], fair) for a in (0, 1) for b in (0, 1))
     return [
         pair("where Algorithm 3 ends, b = 0", run.value, "0.2754"),
         pair("the best choice of two unit vectors", best, "0.6931"),
@@ -273,7 +273,7 @@ def _zero_mass() -> list[Pair]:
     p, conditional, rows = _laws(4, values=3)
     p = np.array([p[0] / (p[0] + p[1]), p[1] / (p[0] + p[1]), 0.0])
     one, two = (
-        mutual_information(p, np.einsum("am,amy->ay", np.vstack([conditional[:2], e]), rows))
+        mutual_information(np.einsum("am,amy->ay", np.vstack([conditional[:2], e]), rows), p)
         for e in np.eye(4)[:2]
     )
     return [pair("I with one unit vector in the row of mass zero, and with another", one, two)]
