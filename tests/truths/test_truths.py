@@ -26,7 +26,7 @@ def case(entry):
 
 @pytest.mark.parametrize("entry", [case(entry) for entry in ENTRIES])
 def test_the_bracket_holds_the_truth(entry):
-    answer = solve(entry, time_limit=60.0)
+    answer = solve(entry)
     assert answer.meets(entry), (answer.lower, answer.upper)
     assert not failures(answer)
     assert answer.certificates or entry.get("unproved") or "infeasible" in answer.stats
