@@ -370,7 +370,9 @@ def test_the_time_limit_is_per_point(run: Run, write: Write):
 def test_the_time_limit_holds_for_local_dp(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch):
     given: list[float | None] = []
 
-    def solved(self: Problem, *, tol: float | None, time_limit: float | None = None) -> Bound:
+    def solved(
+        self: Problem, *, tol: float | None, time_limit: float | None, work_limit: float | None
+    ) -> Bound:
         given.append(time_limit)
         assert tol is None
         return Bound.proved(self.name, 0.0, 0.0, tol=self.tolerance)

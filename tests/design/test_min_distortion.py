@@ -181,8 +181,8 @@ def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
     """The search must not go on after the audit in which Ctrl-C was pressed."""
     solved = []
 
-    def interrupted(self, *options):
-        bound = run(self, *options)
+    def interrupted(self, *options, **limits):
+        bound = run(self, *options, **limits)
         solved.append(bound)
         stats = dict(bound.stats) | {"stopped": Stopped.INTERRUPTED}
         raise SolveInterrupted(dataclasses.replace(bound, stats=stats))
