@@ -67,7 +67,7 @@ def solve(entry: Entry, **limits: Any) -> Answer:
     from cvxleak.core import InfeasibleError
 
     limits = {name: entry[name] for name in ("tol",) if name in entry} | limits
-    limits |= {"time_limit": entry["seconds"]} if "seconds" in entry else {}
+    limits |= {"work_limit": entry["work"]} if "work" in entry else {}
     stated, start = STATEMENTS.get(entry["problem"], _registered), time.process_time()
     name = stated if isinstance(stated, str) else entry["problem"]
     state = _named if isinstance(stated, str) else stated
