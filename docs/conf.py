@@ -95,8 +95,11 @@ class PlainBars(SphinxTransform):
             node.replace_self(nodes.Text(node.rawsource))
 
 
-def add_digits(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Say on each tutorial that its outputs were printed on one machine."""
+def add_foot(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Say where a page's notebook is, and on tutorials that outputs were printed on one machine."""
+    notebook = f"examples/{Path(docname).name}.ipynb"
+    if (Path(__file__).parents[1] / notebook).exists():
+        source[0] += f"\n\nThis page is a {{download}}`notebook </../{notebook}>` as well.\n"
     if docname.startswith("tutorials/"):
         source[0] += "\n\n*On another machine the last digits of the outputs may differ.*\n"
 
@@ -226,4 +229,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-skip-member", skip)
     app.connect("html-page-context", join)
-    app.connect("source-read", add_digits)
+    app.connect("source-read", add_foot)

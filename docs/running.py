@@ -3,10 +3,11 @@
 python docs/running.py PAGE...    writes outputs and pictures of these pages again, from a run
 
 On a page, blocks of `python` are one program, run in order. A block right after one, opened by
-```{code-block} text and `:class: output`, is what it prints; an SVG picture right after that is
-what it draws, on its `axes`. In a block of `console` a line that starts with `$ cvxleak` (or
-`$ cat`, or `$ python check.py`) is a command, and what follows is its output. In outputs `...`
-stands for anything, and a line of `...` alone for any lines.
+```{code-block} text and `:class: output` (in the README, which GitHub shows, by ```text), is what
+it prints; an SVG picture right after that is what it draws, on its `axes`. In a block of `console`
+a line that starts with `$ cvxleak` (or `$ cat`, or `$ python check.py`) is a command, and what
+follows is its output. In outputs `...` stands for anything, and a line of `...` alone for any
+lines.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DOCS = Path(__file__).parent
 OUTPUT = "```{code-block} text\n:class: output\n\n"
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```$"
-    r"(?:\n+^```\{code-block\} text\n:class: output\n\n(?P<out>.*?)^```$)?"
+    r"(?:\n+^```(?:\{code-block\} text\n:class: output\n\n|text\n)(?P<out>.*?)^```$)?"
     r"(?:\n+^!\[[^]\n]*\]\((?P<picture>[^)\n]+\.svg)\)$)?"
     r"|^```console\n(?P<console>.*?)^```$",
     re.DOTALL | re.MULTILINE,

@@ -34,8 +34,8 @@ RUNNING = load()
 
 def pages() -> list:
     found = []
-    for path in sorted(DOCS.rglob("*.md")):
-        name = path.relative_to(DOCS).as_posix()
+    for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
+        name = path.relative_to(DOCS if path.is_relative_to(DOCS) else ROOT).as_posix()
         text = path.read_text(encoding="utf-8")
         if name.startswith("_build/") or name in ELSEWHERE or not RUNNING.runnable(text):
             continue
