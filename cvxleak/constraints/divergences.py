@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import cvxpy as cp
@@ -20,7 +20,6 @@ from cvxleak.core.validation import in_order, one_of, real_number, short
 from cvxleak.expressions.arguments import Rows
 from cvxleak.expressions.budgets import LARGEST_LOG, Budget, ceiling, exponential, is_number
 from cvxleak.expressions.pairs import row_pairs
-from cvxleak.measures.divergences import DIVERGENCES
 from cvxleak.model import Query, RecordSpace
 
 __all__ = ["divergence_budget", "renyi_dp", "zcdp"]
@@ -83,22 +82,13 @@ def divergence_budget(
     >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
     1.8
     """
-    name, most = one_of(divergence, DIVERGENCES, "divergence"), ceiling(budget, "budget")
-    symmetric = name in {"squared-hellinger", "total-variation"} or is_number(most, 0.0)
-    pairs = row_pairs(channel, query, both=not symmetric)
+    name, most = one_of(divergence, BUILDERS, "divergence"), ceiling(budget, "budget")
+    equal = is_number(most, 0.0)
+    pairs = row_pairs(channel, query, both=not equal and name not in SYMMETRIC)
     if pairs is None:
         return []
     one, other = pairs
-    if is_number(most, 0.0):
-        return [one == other]
-    if name == "relative-entropy":
-        return [cp.rel_entr(one, other).sum(axis=1) <= most]
-    if name == "total-variation":
-        return [cp.abs(one - other).sum(axis=1) <= 2 * most]
-    cells = cp.Variable(one.shape)
-    if name == "squared-hellinger":
-        return [hyperbola(one, other, cells), 1 - cells.sum(axis=1) <= most]
-    return [hyperbola(cells, other, one - other), cells.sum(axis=1) <= most]
+    return [one == other] if equal else BUILDERS[name](one, other, cp.Variable(one.shape), most)
 
 
 def renyi_dp(
@@ -249,6 +239,19 @@ def zcdp(
     if not is_number(tail, 1.0):
         budgets += [(a, exponential(rho, "rho", a / slack, MOST)) for a in given]
     return [rule for order, most in budgets for rule in _renyi_dp(channel, query, order, most)]
+
+
+# One for each of the `DIVERGENCES` of cvxleak.measures.divergences: constraints on the rows p and r
+# of all pairs, with a variable c of their shape.
+BUILDERS: dict[str, Callable[..., list[cp.Constraint]]] = {
+    "chi-square": lambda p, r, c, most: [hyperbola(c, r, p - r), c.sum(axis=1) <= most],
+    "relative-entropy": lambda p, r, c, most: [cp.rel_entr(p, r).sum(axis=1) <= most],
+    "squared-hellinger": lambda p, r, c, most: [hyperbola(p, r, c), 1 - c.sum(axis=1) <= most],
+    "total-variation": lambda p, r, c, most: [cp.abs(p - r).sum(axis=1) <= 2 * most],
+}
+
+# Those with D(P || R) = D(R || P): each pair is compared once.
+SYMMETRIC = {"squared-hellinger", "total-variation"}
 
 
 def _renyi_dp(

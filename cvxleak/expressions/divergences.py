@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
@@ -23,7 +24,6 @@ from cvxleak.expressions.arguments import (
     support,
     value,
 )
-from cvxleak.measures.divergences import DIVERGENCES
 
 __all__ = ["exp_renyi_divergence", "f_divergence"]
 
@@ -69,32 +69,15 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
 
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from cvxleak.constraints import row_stochastic
+    >>> from cvxleak.constraints import channel
     >>> from cvxleak.expressions import f_divergence
-    >>> Q, p = cp.Variable((2, 2)), np.array([0.9, 0.1])
+    >>> (Q, rows), p = channel(2, 2), np.array([0.9, 0.1])
     >>> seen = f_divergence(p @ Q, [0.5, 0.5], "total-variation")
-    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q)), row_stochastic(Q) + [seen <= 0.1])
+    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q)), rows + [seen <= 0.1])
     >>> round(float(problem.solve()), 4)
     1.6667
     """
-    p, r = _laws(law, reference)
-    name = one_of(divergence, DIVERGENCES, "divergence")
-    if name == "relative-entropy":
-        return _relative_entropy(p, r)
-    if name == "total-variation":
-        return cp.abs(p - r).sum() / 2
-    if name == "squared-hellinger":
-        return nonnegative(1 - _powers(p, r, Fraction(1, 2)))
-    if is_fixed(r):
-        # (P - R)^2 / R = (P / sqrt(R) - sqrt(R))^2; a Parameter in a denominator would not be DPP.
-        scale = derived(r, partial(_power, exponent=-0.5), r.shape, nonneg=True)
-        root = derived(r, partial(raised, exponent=0.5), r.shape, nonneg=True)
-        return cp.sum_squares(cp.multiply(scale, p) - root)
-    seen = support(p)
-    cells = cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in seen]).sum()
-    rest = np.setdiff1d(np.arange(r.shape[0]), seen)
-    # Where P is 0 a cell is R, also where that is 0.
-    return nonnegative(cells + r[rest].sum()) if rest.size else cells
+    return ATOMS[one_of(divergence, ATOMS, "divergence")](*_laws(law, reference))
 
 
 def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expression:
@@ -143,6 +126,19 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
     return _powers(*_laws(law, reference), rational_order(alpha))
 
 
+def _chi_square(p: cp.Expression, r: cp.Expression) -> cp.Expression:
+    if is_fixed(r):
+        # (P - R)^2 / R = (P / sqrt(R) - sqrt(R))^2; a Parameter in a denominator would not be DPP.
+        scale = derived(r, partial(_power, exponent=-0.5), r.shape, nonneg=True)
+        root = derived(r, partial(raised, exponent=0.5), r.shape, nonneg=True)
+        return cp.sum_squares(cp.multiply(scale, p) - root)
+    seen = support(p)
+    cells = cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in seen]).sum()
+    rest = np.setdiff1d(np.arange(r.shape[0]), seen)
+    # Where P is 0 a cell is R, also where that is 0.
+    return nonnegative(cells + r[rest].sum()) if rest.size else cells
+
+
 def _relative_entropy(p: cp.Expression, r: cp.Expression) -> cp.Expression:
     if not is_known(r):
         return cp.kl_div(p, r).sum()
@@ -153,6 +149,15 @@ def _relative_entropy(p: cp.Expression, r: cp.Expression) -> cp.Expression:
     if rest.size:
         told += cp.rel_entr(p[rest], r[rest]).sum()
     return cp.maximum(told, 0)
+
+
+# One for each of the `DIVERGENCES` of cvxleak.measures.divergences.
+ATOMS: dict[str, Callable[[cp.Expression, cp.Expression], cp.Expression]] = {
+    "chi-square": _chi_square,
+    "relative-entropy": _relative_entropy,
+    "squared-hellinger": lambda p, r: nonnegative(1 - _powers(p, r, Fraction(1, 2))),
+    "total-variation": lambda p, r: cp.abs(p - r).sum() / 2,
+}
 
 
 def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:

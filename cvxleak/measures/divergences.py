@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, permutations
 
 import numpy as np
@@ -23,9 +23,6 @@ __all__ = [
     "row_divergence",
     "zcdp_rho",
 ]
-
-DIVERGENCES = ("chi-square", "relative-entropy", "squared-hellinger", "total-variation")
-"""The f-divergences that have a name here."""
 
 ROUNDED_UP = 1.001
 """What `zcdp_rho` multiplies the largest ratio on its grid of orders by."""
@@ -249,18 +246,27 @@ def _rho(p: Array, reference: Array) -> float:
     return ROUNDED_UP * max(largest, float(most) / orders[-1])
 
 
-def _f_divergence(p: Array, reference: Array, divergence: str) -> float:
-    if divergence == "relative-entropy":
-        return max(0.0, float(rel_entr(p, reference).sum()))
-    if divergence == "total-variation":
-        return float(np.abs(p - reference).sum()) / 2
-    if divergence == "squared-hellinger":
-        return max(0.0, 1.0 - float(np.sqrt(p * reference).sum()))
+def _chi_square(p: Array, reference: Array) -> float:
     if (p[reference == 0] > 0).any():
         return np.inf
     seen = reference > 0
     with np.errstate(over="ignore"):
         return float(((p[seen] - reference[seen]) ** 2 / reference[seen]).sum())
+
+
+# `ATOMS` in cvxleak.expressions.divergences and `BUILDERS` in cvxleak.constraints.divergences have
+# the same names.
+DIVERGENCES: dict[str, Callable[[Array, Array], float]] = {
+    "chi-square": _chi_square,
+    "relative-entropy": lambda p, r: rel_entr(p, r).sum(),
+    "squared-hellinger": lambda p, r: 1 - np.sqrt(p * r).sum(),
+    "total-variation": lambda p, r: np.abs(p - r).sum() / 2,
+}
+
+
+def _f_divergence(p: Array, reference: Array, divergence: str) -> float:
+    # Rounding can leave -1e-17 where the distributions are equal.
+    return max(0.0, float(DIVERGENCES[divergence](p, reference)))
 
 
 def _renyi(p: Array, reference: Array, orders: Array) -> Array:

@@ -2,7 +2,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxleak import measures
+from cvxleak import expressions, measures
 from cvxleak.capacities import capacity, renyi_capacity
 from cvxleak.constraints import (
     capacity_budget,
@@ -15,7 +15,9 @@ from cvxleak.constraints import (
     sibson_budget,
     zcdp,
 )
+from cvxleak.constraints.divergences import BUILDERS, SYMMETRIC
 from cvxleak.core.errors import ValidationError
+from cvxleak.expressions.divergences import ATOMS
 from cvxleak.measures.divergences import DIVERGENCES
 from cvxleak.model import AdditiveQuery, Channel, RecordSpace
 
@@ -51,6 +53,19 @@ def test_up_to_order_1_a_budget_may_be_minimized(alpha):
 def test_above_order_1_a_budget_is_no_variable():
     with pytest.raises(ValidationError, match="epsilon: found variables"):
         renyi_dp(cp.Variable((2, 2)), 1.5, cp.Variable())
+
+
+def test_every_divergence_is_in_every_room():
+    assert ATOMS.keys() == BUILDERS.keys() == DIVERGENCES.keys()
+    for function in (measures.f_divergence, expressions.f_divergence, divergence_budget):
+        assert all(f'"{name}"' in str(function.__doc__) for name in DIVERGENCES)
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_pairs_are_compared_once_where_the_order_makes_no_difference(divergence):
+    p, r = [0.1, 0.2, 0.7], [0.5, 0.3, 0.2]
+    there, back = (measures.f_divergence(*pair, divergence) for pair in ((p, r), (r, p)))
+    assert (divergence in SYMMETRIC) == (there == pytest.approx(back, rel=1e-9))
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
