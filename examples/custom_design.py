@@ -20,7 +20,8 @@ its tangent there has a value that no channel in the set beats: a lower bound.
 import cvxpy as cp
 import numpy as np
 
-from cvxleak.constraints import distortion_budget, local_dp, mi_budget, row_stochastic
+import cvxleak as cl
+from cvxleak.constraints import distortion_budget, local_dp, mi_budget
 from cvxleak.measures import local_dp_epsilon, mutual_information, worst_case_distortion
 from cvxleak.model import Channel, Distortion, Prior
 
@@ -36,15 +37,16 @@ OPTIONS = {
 }
 
 
-def allowed(Q: cp.Variable, margin: float = 0.0) -> list[cp.Constraint]:
-    """The set of channels to choose from: three builders, and two rules of your own.
+def allowed(margin: float = 0.0) -> tuple[cp.Variable, list[cp.Constraint]]:
+    """A channel, and the set to choose it from: two builders, and two rules of your own.
 
     A margin makes every budget smaller by that share.
     """
+    Q, rows = cl.channel(6, 6)
     bias = Q @ BRACKETS - BRACKETS
     less = 1 - margin
-    return [
-        *row_stochastic(Q),
+    return Q, [
+        *rows,
         *local_dp(Q, epsilon=3.0 * less),
         *distortion_budget(Q, [NORTH, SOUTH], ERROR, 0.9 * less),
         bias >= -0.8 * less,
@@ -67,12 +69,13 @@ def violation(channel: Channel) -> float:
 
 def design(solver: str) -> tuple[Channel, float]:
     """Return a channel that keeps all rules, and by how much the solver's own breaks one."""
-    Q = cp.Variable((6, 6))
+    Q, rules = allowed()
     leakage = cp.Variable()
-    problem = cp.Problem(cp.Minimize(leakage), allowed(Q) + mi_budget(Q, EVERYBODY, leakage))
+    problem = cp.Problem(cp.Minimize(leakage), rules + mi_budget(Q, EVERYBODY, leakage))
     problem.solve(solver=solver, **OPTIONS[solver])
     rows = Channel.from_solver(Q.value).matrix
-    cp.Problem(cp.Minimize(0), allowed(Q, margin=0.02)).solve(solver="HIGHS")
+    Q, rules = allowed(margin=0.02)
+    cp.Problem(cp.Minimize(0), rules).solve(solver="HIGHS")
     inside = Channel.from_solver(Q.value).matrix
     # The set is convex, and `inside` keeps every rule with room to spare.
     for share in (0.0, *10.0 ** np.arange(-14, 1)):
@@ -86,8 +89,8 @@ def lower_end(channel: Channel) -> float:
     """Return the least value on the set of the tangent of I(X;Y) at the channel."""
     p = EVERYBODY.probabilities[:, None]
     slope = p * np.log(channel.matrix / channel.output(EVERYBODY).probabilities)
-    Q = cp.Variable((6, 6))
-    tangent = cp.Problem(cp.Minimize(cp.sum(cp.multiply(slope, Q))), allowed(Q))
+    Q, rules = allowed()
+    tangent = cp.Problem(cp.Minimize(cp.sum(cp.multiply(slope, Q))), rules)
     # I is homogeneous of degree one in Q, so the tangent at a channel has no constant.
     return float(tangent.solve(solver="HIGHS"))
 

@@ -184,10 +184,11 @@ def mutual_information(channel: Rows, prior: Law) -> cp.Expression:
     The rate-distortion function of a fair bit at distortion 0.1, log 2 - h(0.1):
 
     >>> import cvxpy as cp
+    >>> from cvxleak.constraints import channel
     >>> from cvxleak.expressions import mutual_information
-    >>> Q = cp.Variable((2, 2), nonneg=True)
-    >>> rows = [cp.sum(Q, axis=1) == 1, (Q[0, 1] + Q[1, 0]) / 2 <= 0.1]
-    >>> problem = cp.Problem(cp.Minimize(mutual_information(Q, [0.5, 0.5])), rows)
+    >>> Q, rows = channel(2, 2)
+    >>> rules = [*rows, (Q[0, 1] + Q[1, 0]) / 2 <= 0.1]
+    >>> problem = cp.Problem(cp.Minimize(mutual_information(Q, [0.5, 0.5])), rules)
     >>> round(float(problem.solve()), 4)
     0.3681
     """

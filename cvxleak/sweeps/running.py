@@ -104,8 +104,7 @@ def sweep(
     >>> from cvxleak import constraints, expressions
     >>> from cvxleak.sweeps import sweep
     >>> def compiled():
-    ...     Q, D = cp.Variable((2, 2)), cp.Parameter(nonneg=True)
-    ...     rows = constraints.row_stochastic(Q)
+    ...     (Q, rows), D = constraints.channel(2, 2), cp.Parameter(nonneg=True)
     ...     wrong = 0.5 * (Q[0, 1] + Q[1, 0])
     ...     leakage = expressions.mutual_information(Q, [0.5, 0.5])
     ...     problem = cp.Problem(cp.Minimize(leakage), [*rows, wrong <= D])
