@@ -54,6 +54,9 @@ FIRST = 2.0**-40
 GRID = 1.3
 """Ratio of the distances from 1 of neighboring orders, where the best order is looked for."""
 
+TIE = 1e-12
+"""Relative difference of two pairs' values that only rounding makes."""
+
 MOST_ORDERS = 10_000
 """Most orders for one pair, where nothing less decides the claim."""
 
@@ -152,13 +155,18 @@ class Found(NamedTuple):
     levels: list[float] | None = None
 
 
+def _largest(values: Sequence[float]) -> int:
+    """Return the place of the largest, the first of those that only rounding tells apart."""
+    return int(np.argmax(np.array(values) >= max(values) * (1 - TIE)))
+
+
 def worst_for_divergence(laws: Sequence[Laws], order: float) -> Found:
     """Return the pair of the largest divergence of an order above 1, and the output in it."""
     if math.isinf(order) or any(math.isinf(one.most) for one in laws):
-        place = int(np.argmax([one.most for one in laws]))
+        place = _largest([one.most for one in laws])
         return Found(place, [int(np.argmax(laws[place].loss))], order)
     beyond = np.array([order - 1])
-    place = int(np.argmax([one.moments(beyond)[0] for one in laws]))
+    place = _largest([float(one.moments(beyond)[0]) for one in laws])
     return Found(place, [_heaviest(laws[place], order)], order)
 
 
@@ -166,7 +174,7 @@ def worst_for_event(laws: Sequence[Laws], epsilon: float) -> Found:
     """Return the pair and the event of the largest P(S) - e^epsilon R(S)."""
     factor = math.exp(min(epsilon, 700.0))
     gaps = [one.p - factor * one.r for one in laws]
-    place = int(np.argmax([np.maximum(gap, 0.0).sum() for gap in gaps]))
+    place = _largest([float(np.maximum(gap, 0.0).sum()) for gap in gaps])
     return Found(place, np.flatnonzero(gaps[place] > 0).tolist())
 
 
@@ -180,7 +188,7 @@ def worst_for_shift(laws: Sequence[Laws]) -> Found:
             shifts = np.append(0.0, np.where(p > r, p - r, 0.0))
         size = int(np.argmax(shifts))
         found.append((float(shifts[size]), order[:size].tolist()))
-    place = max(range(len(laws)), key=lambda i: found[i][0])
+    place = _largest([shift for shift, _ in found])
     return Found(place, sorted(found[place][1]))
 
 
@@ -197,7 +205,7 @@ def worst_for_zcdp(laws: Sequence[Laws], stated: float) -> Found:
     if apart:
         return Found(apart[0], [int(np.argmax(laws[apart[0]].loss))], 2.0, [[] for _ in laws])
     best = [_best(one) for one in laws]
-    place = max(range(len(laws)), key=lambda i: best[i][0])
+    place = _largest([one[0] for one in best])
     most, order = best[place]
     # Half way to what is stated decides the claim; nothing further away does.
     last = (most + stated) / 2 if stated > most else math.inf

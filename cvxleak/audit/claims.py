@@ -227,7 +227,7 @@ def check_claim(
     >>> print(check_claim(right, zcdp=0.125))
     PASS: 0.125-zCDP; rho is 0.103165 nats
     >>> print(check_claim(wrong, zcdp=0.125))
-    FAIL: 0.125-zCDP; rho is 0.424741 nats: (2, 2, 0) against (3, 1, 0) at order 1.4738, output [1]
+    FAIL: 0.125-zCDP; rho is 0.424741 nats: (0, 2, 2) against (0, 3, 1) at order 1.4738, output [2]
     """
     asked = _asked(epsilon, delta, zcdp, renyi, gdp)
     matrix, pairs, labels, outputs = _compared(first, second)

@@ -368,8 +368,8 @@ def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> Sour
     law = named_law(sources)
     if isinstance(law, Prior):
         return SourceSet([law])
-    sized = isinstance(sources, list | tuple) or (isinstance(sources, np.ndarray) and sources.ndim)
-    if sized and len(sources):
+    single = isinstance(sources, np.ndarray) and not sources.ndim
+    if isinstance(sources, list | tuple | np.ndarray) and not single and len(sources):
         if isinstance(sources[0], numbers.Real | str):
             return SourceSet([cast(ArrayLike, sources)])
     return SourceSet(sources)
