@@ -112,8 +112,8 @@ def _of_rounding(array: Array, off: Array, kind: np.dtype[Any], tolerance: float
             "give more digits, fractions such as '1/3', or divide by the sum"
             if array.ndim == 1
             else f"cvxleak.model.ChannelSet.from_printed(matrix, {digits}), for files .from_csv, "
-            f"in a spec file digits = {digits}, is the set of all channels that are printed like this; fractions "
-            "such as '1/3' are exact"
+            f"in a spec file digits = {digits}, is the set of all channels that are printed like "
+            "this; fractions such as '1/3' are exact"
         )
         return [f"the numbers may be rounded to {digits} decimals: {remedy}"]
     elif off.max() <= ROUNDING * size:
