@@ -161,7 +161,7 @@ class Alternation:
             goal, rules = leak, [*rules, spent <= problem.budget]
         else:
             goal, rules = spent, [*rules, leak <= problem.budget]
-        attempt(cp.Problem(cp.Minimize(goal), rules))
+        attempt(cp.Problem(cp.Minimize(goal), rules), "CLARABEL")
         if channel.value is None:
             raise SolverError("master: the solver found no channel")
         rows = np.maximum(channel.value, 0.0)
