@@ -99,7 +99,10 @@ def test_a_frame_brings_its_labels():
         (SINGLE.astype(np.float16), r"Channel\.from_solver\(matrix, tol=1e-3\)"),
         (Tensor(SINGLE, gradient=True), r"use tensor\.detach\(\)\.numpy\(\)"),
         (Shared(ROWS, device=2), "on another device"),
-        ([[0.333333] * 3] * 2, r"rounded to 6 decimals: ChannelSet\.from_printed\(matrix, 6\)"),
+        (
+            [[0.333333] * 3] * 2,
+            r"rounded to 6 decimals: cvxleak\.model\.ChannelSet\.from_printed\(matrix, 6\)",
+        ),
         ([["0.3333333"] * 3] * 2, r"rounded to 7 decimals: .*'1/3' are exact"),
         ([[0.5, 0.500000003], [0.5, 0.5]], r"off by rounding: Channel\.from_solver\(matrix\)"),
         ([[0.9, 0.3, 0.5], [0.1, 0.7, 0.5]], r"its columns sum to 1, .*\(\.T\)$"),
