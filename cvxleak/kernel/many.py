@@ -136,6 +136,10 @@ class Many:
         """Return what no number in the balls is above."""
         return np.nextafter(self.m + self.r, np.inf)
 
+    def is_zero(self) -> bool:
+        """Whether it is exactly 0 in every leaf."""
+        return bool(np.all((self.m == 0) & (self.r == 0)))
+
     def __add__(self, other: Any) -> Many:
         b = Many.of(other)
         m = self.m + b.m

@@ -27,11 +27,13 @@ from flint import arb, fmpq
 
 __all__ = [
     "Counted",
-    "Refused",
+    "RefusedError",
     "ball",
     "dot",
     "exact",
     "exp",
+    "proved",
+    "is_zero",
     "largest",
     "law",
     "least",
@@ -60,14 +62,14 @@ MOST_PLACES = 400
 """Largest power of ten in a number."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A statement or a proof that the kernel does not accept; the message says why."""
 
 
 def need(holds: object, why: str) -> None:
     """Refuse unless something is certain."""
     if not holds:
-        raise Refused(why)
+        raise RefusedError(why)
 
 
 @contextmanager
@@ -108,23 +110,33 @@ def exact(value: Any) -> Fraction:
 
 def rational(value: Any) -> fmpq:
     """Return a number as written, as a fraction to compute with."""
+    if isinstance(value, fmpq):
+        return value
     found = exact(value)
     return fmpq(found.numerator, found.denominator)
+
+
+def proved(value: Any) -> fmpq:
+    """Return a number of a proof: a float stands for itself, anything else is as written."""
+    if isinstance(value, float):
+        need(math.isfinite(value), f"expected a number, found {value!r}")
+        return fmpq(*value.as_integer_ratio())
+    return rational(value)
 
 
 def ball(value: Any) -> arb:
     """Return a ball that holds a number: as written, or a fraction or ball itself."""
     if isinstance(value, arb):
         return value
-    return arb(value if isinstance(value, fmpq) else rational(value))
+    return arb(rational(value))
 
 
 def law(values: Sequence[Any], why: str = "a distribution") -> list[fmpq]:
     """Return the distribution x / sum x of numbers as written."""
-    found = [rational(value) for value in values]
-    mass = sum(found, fmpq(0))
-    need(found and min(found) >= 0 and mass > 0, f"{why}: negative numbers, or a sum of 0")
-    return found if mass == 1 else [x / mass for x in found]
+    numbers = [rational(value) for value in values]
+    mass = sum(numbers, fmpq(0))
+    need(numbers and min(numbers) >= 0 and mass > 0, f"{why}: negative numbers, or a sum of 0")
+    return numbers if mass == 1 else [x / mass for x in numbers]
 
 
 def upper(x: arb) -> float:
@@ -152,7 +164,10 @@ def middle(x: Any) -> Any:
 
 
 class Counted:
-    """Stands for any number; all that is computed with it is counted, and is itself again."""
+    """Stands for any number: what is computed with it is counted, and is itself again.
+
+    Every comparison with it holds, so that all that may have to be computed is.
+    """
 
     __slots__ = ("operations",)
 
@@ -163,9 +178,20 @@ class Counted:
         self.operations += 1
         return self
 
+    def _holds(self, _: object) -> bool:
+        return True
+
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _count
-    __truediv__ = __rtruediv__ = __neg__ = __pow__ = _count
+    __truediv__ = __rtruediv__ = __neg__ = _count
     log = exp = sqrt = max = min = _count
+    __lt__ = __le__ = __gt__ = __ge__ = _holds
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a number is exactly 0, so that terms with it may be left out."""
+    if isinstance(x, Counted):
+        return False
+    return bool(x == 0) if isinstance(x, arb | fmpq) else x.is_zero()
 
 
 def log(x: Any) -> Any:
@@ -239,15 +265,18 @@ def xlogx(x: Any) -> Any:
 def soft(terms: Sequence[Any], scale: Any) -> Any:
     r"""Return scale log sum_i exp(x_i / scale), or the largest x_i where the scale is 0.
 
-    CHAIN (Gibbs): for every distribution p, <p, x> + scale H(p) is at most this.
+    CHAIN (Gibbs): for every distribution p, <p, x> + scale H(p) is at most this. It grows with the
+    scale, so where a ball around the scale touches 0, its upper end stands for it.
     """
     if len(terms) == 1:
         return terms[0]
-    if hasattr(scale, "soft"):
+    if isinstance(scale, arb):
+        if not scale > 0:
+            need(scale.is_finite() and scale.upper() >= 0, "a scale that may be negative")
+            scale = scale.upper()
+        if scale == 0:
+            return largest(terms)
+    elif not isinstance(scale, Counted):
         return scale.soft(terms)
-    if isinstance(scale, Counted):
-        return scale * total((x / scale).exp() for x in terms).log()
-    if scale == 0:
-        return largest(terms)
-    need(scale > 0, "a scale that may be negative")
-    return scale * total((x / scale).exp() for x in terms).log()
+    top = largest(x.mid() for x in terms) if isinstance(scale, arb) else scale
+    return top + scale * total(((x - top) / scale).exp() for x in terms).log()
