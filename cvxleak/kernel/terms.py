@@ -37,6 +37,7 @@ __all__ = [
     "Region",
     "Rule",
     "Shape",
+    "Trace",
     "law_of",
     "laws_of",
     "number",
@@ -120,10 +121,28 @@ class Shape:
         return tuple(map(tuple, parts))
 
 
+class Trace:
+    """The terms of a proof with their conclusions, in the order and depth that they are read."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, Rule, Any]] = []
+        self._depth = 0
+
+    def of(self, rule: Rule, evaluate: Callable[[], Any]) -> Any:
+        """Return a term's conclusion, and keep it."""
+        place = len(self.entries)
+        self.entries.append((self._depth, rule, None))
+        self._depth += 1
+        found = evaluate()
+        self._depth -= 1
+        self.entries[place] = (self._depth, rule, found)
+        return found
+
+
 class Leaf:
     """The numbers of one leaf of a cover, or of many of them at once, and the places it is about.
 
-    `trace`, if there is one, is called with each term and its conclusion.
+    `trace`, if there is one, keeps the conclusion of each term that is not a template.
     """
 
     def __init__(
@@ -131,7 +150,7 @@ class Leaf:
         lift: Callable[[Any], Any] = ball,
         columns: Sequence[Any] = (),
         places: Any = None,
-        trace: Callable[[Rule, Any], None] | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self.lift, self.columns, self.places, self.trace = lift, columns, places, trace
 
@@ -347,11 +366,10 @@ class Rule:
         raise NotImplementedError
 
     def conclude(self, subject: Any, leaf: Leaf) -> Any:
-        """Return the conclusion, and show it to who wants to see it."""
-        found = self.evaluate(subject, leaf)
-        if leaf.trace is not None:
-            leaf.trace(self, found)
-        return found
+        """Return the conclusion, and keep it for who wants to see it."""
+        if leaf.trace is None:
+            return self.evaluate(subject, leaf)
+        return leaf.trace.of(self, lambda: self.evaluate(subject, leaf))
 
 
 def read_term(data: Any, judgement: str, shape: Shape) -> Any:
