@@ -7,23 +7,91 @@ kernel's rules themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 
 from cvxleak.exact.packing import unpack
 from cvxleak.kernel.gains import Gain, Shannon
+from cvxleak.kernel.leakage import RecordLeakage, same
+from cvxleak.kernel.numbers import law, lower, precision, proved, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.view import View
+from cvxleak.problem import Bound
+from cvxleak.problem.problem import Found
+from cvxleak.proofs.format import plain
 
-__all__ = ["group_terms"]
+__all__ = ["group_terms", "in_terms", "point_term", "points_of", "upper_term"]
 
 Term = dict[str, Any]
 
 LEAST_WEIGHT = 2.0**-100
 """Weights of tangents are raised to this: the kernel needs them to be positive."""
+
+
+def in_terms(found: Found) -> Found:
+    """Return what a search found with the kernel's terms as its parts, and the bounds they prove."""
+    if found.parts is None:
+        return found
+    problem, witness, proof = found.parts
+    with precision():
+        statement = RecordLeakage.read(plain(problem))
+        above = upper_term(statement, proof["groups"])
+        below = point_term(statement, witness["records"], witness["weights"])
+        ends = lower(statement.lower(below)), upper(statement.upper(above))
+    return replace(found, lower=ends[0], upper=ends[1], parts=(problem, below, above))
+
+
+def upper_term(statement: RecordLeakage, entries: Sequence[Mapping[str, Any]]) -> Term:
+    """Return the term of the upper end, from today's entries of the proof."""
+    runs = [_runs(statement, entry["records"]) if "records" in entry else None for entry in entries]
+    groups: list[Any] = []
+    for place, (group, view) in enumerate(zip(statement.groups, statement.views, strict=True)):
+        earlier = next((i for i in range(place) if same(view, statement.views[i])), None)
+        if earlier is not None:
+            groups.append(groups[earlier] if isinstance(groups[earlier], int) else earlier)
+            continue
+        found = next((entry for entry, own in zip(entries, runs, strict=True) if own == group), {})
+        groups.append(group_terms(found, view))
+    return {"rule": "max", "groups": groups}
+
+
+def point_term(statement: RecordLeakage, records: Sequence[int], weights: Sequence[Any]) -> Term:
+    """Return the term of a lower end, from a witness's weights."""
+    place = statement.groups.index(_runs(statement, records))
+    view = statement.views[place]
+    term = {"rule": "point", "group": place, "weights": list(weights)}
+    if not view.exact:
+        term["posteriors"] = _posteriors(view, law([proved(x) for x in weights]))
+    return term
+
+
+def points_of(bound: Bound, records: Sequence[int]) -> Callable[[Any], Term]:
+    """Return how a certificate of this problem holds an adversary's weights about a group."""
+    assert bound.certificate is not None
+    with precision():
+        statement = RecordLeakage.read(plain(bound.certificate.problem))
+    return lambda weights: point_term(statement, records, weights.tolist())
+
+
+def _runs(statement: RecordLeakage, records: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(statement.space.run_of(i) for i in records))
+
+
+def _posteriors(view: View, w: Sequence[fmpq]) -> list[list[float]]:
+    """Return the posteriors under the channel in the middle of a set."""
+    joint = np.zeros((view.k, view.n))
+    for a, own in enumerate(view.of):
+        for g in own:
+            row = view.rows[g]
+            ends = [row.lo, row.lo if row.hi is None else row.hi]
+            middle = np.array([[float(x.mid()) for x in end] for end in ends]).mean(axis=0)
+            joint[a] += float(w[g].p) / float(w[g].q) * middle / middle.sum()
+    joint = np.maximum(joint, 1e-300)
+    return (joint / joint.sum(axis=0)).tolist()
 
 
 def group_terms(entry: Mapping[str, Any], view: View) -> list[Term]:

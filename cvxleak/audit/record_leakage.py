@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.meaning import meaning_of
+from cvxleak.audit.old_terms import points_of
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.audit.search.noise_audit import NoiseAudit
@@ -374,7 +375,7 @@ class RecordLeakage(Problem):
             weights,
             center,
             lambda w: Adversary(self.mechanism, group, w, known),
-            lambda w: {"records": list(group), "weights": w.tolist()},
+            points_of(bound, group),
         )
 
 

@@ -98,7 +98,8 @@ class Gini(Gain):
 
     def value(self, measure: Sequence[Any]) -> Any:
         """Return the chance that a guess drawn from the belief is right."""
-        return total(x * x for x in measure) / total(measure)
+        mass = total(measure)
+        return mass if is_zero(mass) else total(x * x for x in measure) / mass
 
     def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Return 2 r - |r|^2 at each distribution r, the derivative of G."""

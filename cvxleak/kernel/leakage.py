@@ -45,7 +45,7 @@ from cvxleak.kernel.space import Space, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View, view_of
 
-__all__ = ["RecordLeakage", "gain_below", "gain_of", "read_channel", "upper_of_groups"]
+__all__ = ["RecordLeakage", "gain_below", "gain_of", "read_channel", "same", "upper_of_groups"]
 
 FORMS = {"posterior": 0, "rise": 1, "factor": None}
 
@@ -56,6 +56,8 @@ class RecordLeakage:
 
     Attributes
     ----------
+    space : Space
+        Datasets and query.
     groups : list of tuple of int
         The audited groups, as runs of the space.
     views : list of View
@@ -64,6 +66,7 @@ class RecordLeakage:
         The channel's row for each place of the query's value.
     """
 
+    space: Space
     groups: Sequence[tuple[int, ...]]
     views: Sequence[View]
     rows: Mapping[Any, Row]
@@ -88,7 +91,7 @@ class RecordLeakage:
             gain = read_gain(problem["gain"], k) if gained else Shannon()
             times = FORMS[problem["form"]] if gained else 1
             views.append(view_of(space.contexts(group), rows, floor, gain=gain, times=times))
-        return cls(groups, views, rows)
+        return cls(space, groups, views, rows)
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the bound that a term of the file proves."""
@@ -120,7 +123,7 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
     for place, (view, entry) in enumerate(zip(views, groups, strict=True)):
         if isinstance(entry, int):
             other = count(entry, "a group", below=place)
-            need(_same(view, views[other]), f"group {place} is not the same as group {other}")
+            need(same(view, views[other]), f"group {place} is not the same as group {other}")
             found.append(found[other])
             continue
         need(items(entry, "a group"), "a group without a term")
@@ -130,7 +133,7 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
     return largest(found)
 
 
-def _same(one: View, other: View) -> bool:
+def same(one: View, other: View) -> bool:
     """Whether two views of one file are equal: then so is what is proved of them."""
     facts = [
         ([row.key for row in v.rows], v.counts, v.of, v.limits, type(v.gain)) for v in (one, other)
@@ -201,10 +204,15 @@ def _slopes_below(gain: Gain, phi: Sequence[Sequence[fmpq]]) -> list[list[arb]]:
 
 
 def _formed(view: View, seen: arb, prior: Sequence[arb]) -> arb:
-    """Return J in the view's form, from sum_y s_y G(rho_y)."""
+    """Return J in the view's form, from sum_y s_y G(rho_y).
+
+    G is convex and the mean of the posteriors is the prior: a rise is at least 0, a factor 1.
+    """
     if view.times is None:
-        return seen / view.gain.value(prior)
-    return seen if view.times == 0 else seen - view.times * view.gain.value(prior)
+        return (seen / view.gain.value(prior)).max(arb(1))
+    if view.times == 0:
+        return seen
+    return (seen - view.times * view.gain.value(prior)).max(arb(0))
 
 
 # Statements --------------------------------------------------------------------------------------

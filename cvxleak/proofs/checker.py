@@ -14,6 +14,9 @@ from cvxleak.core.validation import real_number
 from cvxleak.exact import reading
 from cvxleak.exact.balls import precision
 from cvxleak.exact.limits import limited
+from cvxleak.kernel.claims import Statement
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import RefusedError, lower, upper
 from cvxleak.proofs import (
     capacity,
     design,
@@ -64,6 +67,20 @@ class Prover(NamedTuple):
         return self.unit if isinstance(self.unit, str) else self.unit(problem)
 
 
+def _by_kernel(kind: type[Statement]) -> Callable[[Parts, Parts, Parts], Proved]:
+    """Return how the kernel checks a kind: its witness and proof are the terms of both ends."""
+
+    def prove(problem: Parts, witness: Parts, proof: Parts) -> Proved:
+        try:
+            statement = kind.read(problem)
+            below = lower(statement.lower(witness)) if witness else -math.inf
+            return below, upper(statement.upper(proof)) if proof else math.inf
+        except RefusedError as error:
+            raise CertificateError(str(error)) from error
+
+    return prove
+
+
 PROVERS = {
     "capacity": Prover(capacity.prove, about=capacity.about),
     "renyi-capacity": Prover(renyi_capacity.prove, about=renyi_capacity.about),
@@ -78,7 +95,7 @@ PROVERS = {
         product_leakage.prove, product_leakage.unit_of, about=product_leakage.about
     ),
     "record-leakage": Prover(
-        record_leakage.prove, record_leakage.unit_of, about=record_leakage.about
+        _by_kernel(RecordLeakage), record_leakage.unit_of, about=record_leakage.about
     ),
     "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
     "total-disclosure": Prover(total_disclosure.prove, about=total_disclosure.about),

@@ -10,6 +10,7 @@ import numpy as np
 from flint import arb, fmpz
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.old_terms import in_terms
 from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.audited_group import AuditedGroup
 from cvxleak.core.clock import Clock, Progress, Stop, check_progress
@@ -333,6 +334,10 @@ class Audit:
 
     def found(self, gap: Gap) -> Found:
         """Return the worst adversary so far, with what proves both bounds."""
+        return in_terms(self.entries(gap))
+
+    def entries(self, gap: Gap) -> Found:
+        """Return the same with an entry for each group in place of the kernel's terms."""
         problem, mechanism = self.problem, self.problem.mechanism
         first = next(self._lump(lambda: True))
         group, weights = self._best or (first, first.weights)

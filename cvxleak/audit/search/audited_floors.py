@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.old_terms import in_terms
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.search import Choices, FloorsSearch, SharingSearch, bound_choices
 from cvxleak.audit.search.audit import (
@@ -33,6 +34,7 @@ from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Lumped
 from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound
+from cvxleak.problem.problem import Found
 from cvxleak.proofs import Certificate
 from cvxleak.proofs import record_leakage as prover
 
@@ -352,14 +354,17 @@ class AuditedFloors:
     ) -> Bound:
         problem, (group, _) = self._problems[place], self._best[place]
         lower, weights = lowest
-        certificate = Certificate(
-            problem.kind,
+        parts = (
             content_of(problem, float(self.floors[place]), mechanism),
-            lower,
-            upper,
             {"records": list(group.records), "weights": weights.tolist()},
             {"groups": proof},
         )
+        adversary = Adversary(self._mechanism, group.records, weights)
+        found = in_terms(Found(lower, upper, adversary, parts))
+        assert found.parts is not None
+        content, below, above = found.parts
+        lower, upper = found.lower, found.upper
+        certificate = Certificate(problem.kind, content, lower, upper, below, above)
         method = (
             "local search from below, and from above branch and bound on cells of posteriors for "
             "all floors together, because they share most of the work"
@@ -369,7 +374,7 @@ class AuditedFloors:
             lower,
             upper,
             tol=self._tol,
-            witness=Adversary(self._mechanism, group.records, weights),
+            witness=adversary,
             certificate=certificate,
             shadow_prices={"entropy_floor": -float(self._multipliers[place])},
             stats={"method": method},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.old_terms import in_terms
 from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.audit import (
     GAIN,
@@ -328,7 +329,7 @@ class CellAudit:
         uppers, entries = [upper for upper, _ in proved], [entry for _, entry in proved]
         lower, weights, written = max(ends, key=lambda end: end[0])
         of_set = part.of_set is not None
-        return Found(
+        found = Found(
             lower,
             max(uppers),
             Adversary(mechanism, part.group, weights, problem.adversaries),
@@ -341,8 +342,11 @@ class CellAudit:
             ),
             {},
             {"method": self._method, "nodes": self.nodes},
-            attained=min(max(self.attained, lower), max(uppers)) if of_set else None,
         )
+        found = in_terms(found)
+        if not of_set:
+            return found
+        return replace(found, attained=min(max(self.attained, found.lower), found.upper))
 
     @property
     def _method(self) -> str:

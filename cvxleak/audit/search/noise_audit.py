@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.old_terms import in_terms
 from cvxleak.audit.search.audit import Audit, Statement, content_of
 from cvxleak.core.clock import Progress, Stop
 from cvxleak.core.validation import generator
@@ -150,13 +151,13 @@ class NoiseAudit:
         """Return the bounds that hold for the real output."""
         # Where time ran out, finer cells may not have got as far as those before them.
         look = min(self._look, self._last, key=lambda one: one.upper - one.audit.lower)
-        problem, found = self.problem, look.audit.found(gap)
+        problem, found = self.problem, look.audit.entries(gap)
         with balls.precision():
             lower, upper = look.cells.widened(found.lower, found.upper)
         worst = found.witness
         assert found.parts is not None  # Shannon's gain has a certificate
         _, witness, proof = found.parts
-        return replace(
+        found = replace(
             found,
             lower=lower,
             upper=upper,
@@ -173,3 +174,4 @@ class NoiseAudit:
                 "cells": look.cells.mechanism.channel.shape[1],
             },
         )
+        return in_terms(found)
