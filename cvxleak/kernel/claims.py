@@ -90,8 +90,8 @@ def check(data: Any) -> dict[str, Checked]:
     RefusedError
         No intact file of a known kind, or a problem that cannot be read.
     """
-    keys = {"format", "schema_version", "kind", "problem", "ends", "versions", "sha256"}
-    parts(data, keys, "a certificate", {"unit"})
+    keys = {"format", "schema_version", "kind", "problem", "unit", "ends", "versions", "sha256"}
+    parts(data, keys, "a certificate")
     need(data["format"] == FORMAT and data["schema_version"] == SCHEMA, "no file of schema 3")
     need(data["sha256"] == digest(data), "sha256: the file was changed")
     need(

@@ -14,6 +14,7 @@ from cvxleak.core.validation import real_number
 from cvxleak.exact import reading
 from cvxleak.exact.balls import precision
 from cvxleak.exact.limits import limited
+from cvxleak.kernel import claims
 from cvxleak.kernel.claims import Statement
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, upper
@@ -35,7 +36,13 @@ from cvxleak.proofs import (
     total_disclosure,
 )
 from cvxleak.proofs.bundle import is_bundle, members
-from cvxleak.proofs.format import HALF_SPACES, PROBLEM, Certificate, read_json
+from cvxleak.proofs.format import (
+    HALF_SPACES,
+    PROBLEM,
+    SCHEMA_VERSION,
+    Certificate,
+    read_json,
+)
 from cvxleak.proofs.timed import run_within
 
 __all__ = ["PROVERS", "End", "Prover", "Verification", "verify"]
@@ -160,6 +167,9 @@ class Verification:
         For several certificates in one file, the answer for each.
     finished : bool
         False if a time limit ended the check; the certificate may then be valid or not.
+    rules : dict
+        For each claimed end, the kernel's rules that its term names; empty for the kinds that other
+        provers check.
 
     Examples
     --------
@@ -180,6 +190,7 @@ class Verification:
     ends: Mapping[str, End] = field(default_factory=dict)
     parts: tuple[Verification, ...] = ()
     finished: bool = True
+    rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Verification({self.verdict}: {self.reason})"
@@ -283,6 +294,14 @@ def _check(certificate: Certificate) -> Verification:
     if certificate.unit != (unit := prover.unit_of(certificate.problem)):
         raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {unit}")
     about = _about(certificate)
+    newest = claims.SCHEMA if certificate.kind in claims.KINDS else SCHEMA_VERSION
+    if certificate.schema_version > newest or (newest == claims.SCHEMA != certificate.schema_version):
+        raise CertificateError(
+            f"schema version {certificate.schema_version} of {certificate.kind}; this checker reads "
+            f"version {newest}: make the certificate again"
+        )
+    if newest == claims.SCHEMA:
+        return _by_the_kernel(certificate, prover, about)
     with precision(), reading.schema(certificate.schema_version):
         lower, upper, *why = prover.prove(
             certificate.problem, certificate.witness, certificate.proof
@@ -297,6 +316,29 @@ def _check(certificate: Certificate) -> Verification:
     passed = all(end.proved for end in ends.values())
     what = prover.about(certificate.problem) if passed else ""
     return Verification(passed, _summary(ends), lower, upper, certificate, what, ends)
+
+
+def _by_the_kernel(
+    certificate: Certificate, prover: Prover, about: Mapping[str, str]
+) -> Verification:
+    """Return the kernel's answer, and the rules that prove each end."""
+    try:
+        found = claims.check(certificate.to_dict())
+    except RefusedError as error:
+        raise CertificateError(str(error)) from error
+    ends = {name: End(not end.reason, about[name], end.reason) for name, end in found.items()}
+    passed = all(end.proved for end in ends.values())
+    below, above = (found[name].found if name in found else math.nan for name in ("lower", "upper"))
+    return Verification(
+        passed,
+        _summary(ends),
+        -math.inf if math.isnan(below) else below,
+        math.inf if math.isnan(above) else above,
+        certificate,
+        prover.about(certificate.problem) if passed else "",
+        ends,
+        rules={name: end.rules for name, end in found.items()},
+    )
 
 
 def _at_most(one: float, other: float) -> bool:

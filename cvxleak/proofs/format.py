@@ -19,16 +19,18 @@ from cvxleak.core.files import read_text, write_atomic
 from cvxleak.core.numbers import from_json, to_json
 from cvxleak.core.validation import short
 from cvxleak.exact import reading
+from cvxleak.kernel import claims
 
 __all__ = ["HALF_SPACES", "PROBLEM", "SCHEMA_VERSION", "Certificate", "read_json"]
 
 FORMAT = "cvxleak-certificate"
 SCHEMA_VERSION = reading.NEWEST
-READABLE = (1, SCHEMA_VERSION)
+READABLE = (1, SCHEMA_VERSION, claims.SCHEMA)
 
 PARTS = ("problem", "witness", "proof", "versions")
 
 KEYS = {"format", "schema_version", "kind", "claim", "sha256", *PARTS}
+KERNEL_KEYS = {"format", "schema_version", "kind", "problem", "unit", "ends", "versions", "sha256"}
 
 ENDS = ("lower", "upper")
 
@@ -75,7 +77,9 @@ class Certificate:
         half-spaces only. ``"problem"`` for both bounds if left out; empty in schema version 1,
         which does not say.
     schema_version : int
-        2, or 1 for files written before bounds had the entry `about`.
+        3 for the kinds that the proof kernel checks: `witness` and `proof` are then the terms of
+        the two ends, the one that is attained first. 2 for the others, or 1 for files written
+        before bounds had the entry `about`.
 
     Raises
     ------
@@ -106,12 +110,15 @@ class Certificate:
     versions: Mapping[str, str] = field(default_factory=_versions, repr=False)
     unit: str = "nats"
     about: Mapping[str, str] = field(default_factory=dict)
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = 0
 
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
         for name in PARTS:
             object.__setattr__(self, name, plain(getattr(self, name)))
+        if not self.schema_version:
+            newest = claims.SCHEMA if self.kind in claims.KINDS else SCHEMA_VERSION
+            object.__setattr__(self, "schema_version", newest)
         version = _readable(self.schema_version)
         claimed = [end for end in ENDS if getattr(self, end) is not None]
         if not claimed or (version == 1 and len(claimed) < 2):
@@ -165,6 +172,8 @@ class Certificate:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise CertificateError("not a cvxleak certificate")
         version = _readable(data.get("schema_version"))
+        if version == claims.SCHEMA:
+            return cls._of_kernel(data)
         reading.parts(data, KEYS, "the certificate")
         about = set() if version == 1 else {"about"}
         claim = reading.parts(data["claim"], {"lower", "upper", "unit"} | about, "the claim")
@@ -196,6 +205,31 @@ class Certificate:
         return certificate
 
     @classmethod
+    def _of_kernel(cls, data: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that a file of schema 3 holds; the kernel reads the rest."""
+        reading.parts(data, KERNEL_KEYS, "the certificate")
+        ends = {}
+        for name, end in reading.parts(data["ends"], set(), "the ends", optional=set(ENDS)).items():
+            ends[name] = reading.parts(end, {"value", "about", "by"}, f"the {name} end")
+        nothing: dict[str, Any] = {"value": None, "by": {}}
+        below, above = (ends.get(name, nothing) for name in ENDS)
+        certificate = cls(
+            data["kind"],
+            data["problem"],
+            _read_end(below["value"], "the claimed lower end"),
+            _read_end(above["value"], "the claimed upper end"),
+            below["by"],
+            above["by"],
+            data["versions"],
+            data["unit"],
+            {name: end["about"] for name, end in ends.items()},
+            claims.SCHEMA,
+        )
+        if certificate.to_dict() != data:
+            raise CertificateError("the content does not match its SHA-256: it was changed")
+        return certificate
+
+    @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate from a JSON file (`read_certificates` reads one that holds several).
 
@@ -209,6 +243,21 @@ class Certificate:
         return cls.from_dict(read_json(path))
 
     def _content(self) -> dict[str, Any]:
+        if self.schema_version == claims.SCHEMA:
+            ends = zip(ENDS, (self.lower, self.upper), (self.witness, self.proof), strict=True)
+            return {
+                "format": FORMAT,
+                "schema_version": self.schema_version,
+                "kind": self.kind,
+                "problem": dict(self.problem),
+                "unit": self.unit,
+                "ends": {
+                    name: {"value": _stored_end(value), "about": self.about[name], "by": dict(term)}
+                    for name, value, term in ends
+                    if value is not None
+                },
+                "versions": dict(self.versions),
+            }
         return {
             "format": FORMAT,
             "schema_version": self.schema_version,
@@ -258,7 +307,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def _readable(version: Any) -> int:
     if type(version) is not int or version not in READABLE:
         raise CertificateError(
-            f"schema version {short(version)}; this checker reads versions 1 and {SCHEMA_VERSION}"
+            f"schema version {short(version)}; this checker reads versions 1 to {claims.SCHEMA}"
         )
     return version
 
