@@ -292,7 +292,8 @@ def packed(dtype: str, columns: str | None = None, *, optional: bool = False) ->
         return array(data, name, dtype, None if columns is None else shape.length(columns))
 
     kind = {"f": "floats", "i": "integers"}[dtype]
-    says = kind if columns is None else f"a table of {kind}, {columns} columns"
+    wide = "any number of" if columns == "0" else columns
+    says = kind if columns is None else f"a table of {kind}, {wide} columns"
     return _field(read, f"packed: {says}", optional=optional)
 
 

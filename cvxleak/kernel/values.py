@@ -125,12 +125,9 @@ def _slab_vertices(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlockContraction(Rule, rule="blocks", gives="V"):
-    r"""With v_B = v given the block B, beta_B = v(B), and w in place of v for v0, w_B, omega_B:
+    r"""D(vR || t) <= <v, R log(wR / t)> + sum_B beta_B (log(beta_B / omega_B) + eta_B D(v_B || w_B)).
 
-    D(vR || t) <= <v, R log(wR / t)> + sum_B beta_B log(beta_B / omega_B)
-    + sum_B beta_B eta_B D(v_B || w_B).
-
-    D(vR || t) = D(vR || wR) + <v, R log(wR / t)>. D(vR || wR) is at most the divergence of the joint
+    beta_B = v(B) and omega_B = w(B) are masses of blocks of groups, v_B and w_B what is given B. D(vR || t) = D(vR || wR) + <v, R log(wR / t)>. D(vR || wR) is at most the divergence of the joint
     laws of (block, output), whose chain rule is the rest before CONTRACT (a) is applied in each
     block. Within the blocks CHAIN with the scale max(L - eta_B, 0) (an entropy is >= 0); (1 - L) sum
     beta log beta, convex because L <= 1, by CHORD on the masses' ranges; then DUAL. Without a cover
