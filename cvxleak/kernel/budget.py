@@ -17,6 +17,7 @@ __all__ = ["LIMITS", "charge", "limited"]
 LIMITS = {
     "records' values": 1 << 24,
     "bytes of packed arrays": 1 << 30,
+    "bytes of numbers": 1 << 30,
     "float operations": 1 << 35,
     "ball operations": 1 << 28,
 }

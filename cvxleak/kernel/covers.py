@@ -19,11 +19,22 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb, fmpz
+from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import Counted, ball, dot, largest, least, lower, need, total, upper
+from cvxleak.kernel.numbers import (
+    Counted,
+    ball,
+    dot,
+    largest,
+    least,
+    lower,
+    need,
+    proved,
+    total,
+    upper,
+)
 from cvxleak.kernel.terms import (
     Leaf,
     Numbers,
@@ -79,6 +90,7 @@ class Cover(Rule):
 
     def check(self, shape: Shape) -> None:
         """Need a template for each leaf."""
+        need(self.leaves.shape[1], f"{self.rule}: leaves without the number of their template")
         nodes = self.nodes[:, 0] if self.nodes.ndim == 2 else self.nodes
         inner = int((nodes >= 0).sum())
         whole = len(nodes) == 2 * inner + 1 == len(self.cuts) + len(self.leaves)
@@ -195,7 +207,7 @@ class Batch:
 
 def _replaced(places: Any, number: Any) -> Any:
     """Return places with each number replaced by another one."""
-    if isinstance(places, arb):
+    if isinstance(places, arb | fmpq):
         return number
     if isinstance(places, Ranges):
         return Ranges(*(_replaced(ends, number) for ends in places.ranges), places.meaning)
@@ -496,21 +508,20 @@ class Slabs(Cover, rule="slabs", gives="B", when=["no cover around", "exact rows
         """Return the shape of templates."""
         return _value_shape(shape, found, Region("slab"))
 
-    def root(self, subject: View) -> list[tuple[list[arb], arb, arb]]:
-        """Return, for each value, the functional and its whole range."""
-        x = self.functional.at(Leaf())
-        found = []
-        for own in subject.of:
-            mine = [x[g] for g in own]
-            found.append((mine, least(mine), largest(mine)))
-        return found
+    def root(self, subject: View) -> list[tuple[list[fmpq], fmpq, fmpq]]:
+        """Return, for each value, the functional and its whole range, in fractions.
+
+        In balls, whether a group is inside would not be certain where it is at an end.
+        """
+        own = [[self.functional.written[g] for g in groups] for groups in subject.of]
+        return [(x, min(x), max(x)) for x in own]
 
     def split(self, part: Any, node: int, cut: float) -> tuple[Any, Any]:
         """Return the slabs up to the cut, and from it on."""
         need(node < len(part), "slabs: no such value")
         x, lo, hi = part[node]
-        at = arb(cut)
-        sides = [(x, lo, hi.min(at)), (x, lo.max(at), hi)]
+        at = proved(cut)
+        sides = [(x, lo, min(hi, at)), (x, max(lo, at), hi)]
         one, other = ([*part[:node], side, *part[node + 1 :]] for side in sides)
         return one, other
 
@@ -519,5 +530,5 @@ class Slabs(Cover, rule="slabs", gives="B", when=["no cover around", "exact rows
         return None if any(lo > hi for _, lo, hi in part) else part
 
     def in_balls(self, part: Any) -> dict[int, Any]:
-        """Return the slab of each value."""
+        """Return the slab of each value, still in fractions."""
         return dict(enumerate(part))

@@ -9,6 +9,7 @@ For a maximum of linear functions each of these is one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -61,6 +62,10 @@ class Shannon(Gain):
     def value(self, measure: Sequence[Any]) -> Any:
         """Return sum s log(s / sum s)."""
         return total(map(xlogx, measure)) - xlogx(total(measure))
+
+    def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Return log r at each distribution r (Gibbs)."""
+        return [[log(x) for x in r] for r in points]
 
 
 @dataclass(frozen=True)
@@ -173,15 +178,14 @@ def read_gain(data: Any, k: int) -> Gain:
 def _in_tries(tries: int, k: int) -> Table:
     """Return the chance of guessing the value in some tries: the largest sum of so many entries."""
     tries = min(tries, k)
-    rows = []
-    for chosen in combinations(range(k), tries):
-        charge("ball operations", k)
-        rows.append(tuple(fmpq(int(a in chosen)) for a in range(k)))
-    return Table(tuple(rows))
+    charge("ball operations", math.comb(k, tries) * k)
+    each = combinations(range(k), tries)
+    return Table(tuple(tuple(fmpq(int(a in chosen)) for a in range(k)) for chosen in each))
 
 
 def mean(gain: Gain, theta: Sequence[Any], points: Sequence[Sequence[Any]]) -> list[Any]:
     """Return a mean of tangents, which is a linear function below G."""
     tangents = gain.tangents(points)
+    need(tangents, "a tangent is needed")
     need(len(theta) == len(tangents), "a weight for each tangent is needed")
     return [dot(theta, column) for column in zip(*tangents, strict=True)]

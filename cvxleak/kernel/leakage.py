@@ -33,7 +33,6 @@ from cvxleak.kernel.numbers import (
     dot,
     largest,
     law,
-    log,
     need,
     proved,
     rational,
@@ -41,7 +40,7 @@ from cvxleak.kernel.numbers import (
     xlogx,
 )
 from cvxleak.kernel.reading import count, items, parts
-from cvxleak.kernel.space import Space, read_query
+from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View, view_of
 
@@ -191,11 +190,7 @@ def _slopes_below(gain: Gain, phi: Sequence[Sequence[fmpq]]) -> list[list[arb]]:
     """Return r_a(y), where <r(y), s> <= G(s) for every measure s on the values."""
     n = range(len(phi[0]))
     columns = [law([row[y] for row in phi], "posteriors") for y in n]
-    if isinstance(gain, Shannon):
-        # A posterior of 0 would only be of use where the joint probability is 0.
-        need(all(x > 0 for column in columns for x in column), "posteriors above 0 are needed")
-        found = [[log(ball(x)) for x in column] for column in columns]
-    elif gain.linear:
+    if gain.linear:
         best = [max(gain.linear, key=lambda r, c=column: dot(r, c)) for column in columns]
         found = [[ball(x) for x in r] for r in best]
     else:
@@ -209,7 +204,9 @@ def _formed(view: View, seen: arb, prior: Sequence[arb]) -> arb:
     G is convex and the mean of the posteriors is the prior: a rise is at least 0, a factor 1.
     """
     if view.times is None:
-        return (seen / view.gain.value(prior)).max(arb(1))
+        whole = view.gain.value(prior)
+        need(whole > 0, "a factor of a gain that may be 0 or less")
+        return (seen / whole).max(arb(1))
     if view.times == 0:
         return seen
     return (seen - view.times * view.gain.value(prior)).max(arb(0))
@@ -225,8 +222,12 @@ def read_mechanism(data: Any) -> tuple[Space, dict[Any, Row]]:
     (key,) = keys
     parts(data, {"query", key}, "the mechanism")
     space = read_query(data["query"])
-    rows = read_channel(data[key], space.places)
-    return space, dict(enumerate(rows))
+    rows, inputs = read_channel(data[key], len(space.labels)), space.labels
+    if "inputs" in data[key]:
+        inputs = tuple(map(label, items(data[key]["inputs"], "inputs", len(rows))))
+        need(set(inputs) == set(space.labels), "inputs that are not the values of the query")
+    of_input = dict(zip(inputs, rows, strict=True))
+    return space, {i: of_input[name] for i, name in enumerate(space.labels)}
 
 
 def read_channel(data: Any, inputs: int | None = None) -> list[Row]:

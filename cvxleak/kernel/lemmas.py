@@ -62,7 +62,7 @@ def certainly(x: Any, *, positive: bool = False) -> Any:
     conclusion that the condition belongs to.
     """
     if isinstance(x, Many):
-        holds = x.m > x.r if positive else x.m >= x.r
+        holds = np.isfinite(x.m) & (x.m > x.r if positive else x.m >= x.r)
         return Many(0.0, np.where(holds, 0.0, np.inf))
     need(x > 0 if positive else x >= 0, "a number that is not proved to be large enough")
     return x if isinstance(x, Counted) else x * 0

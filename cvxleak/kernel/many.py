@@ -12,15 +12,25 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 |---|---|---|
 | a + b | r_a + r_b + u\|m\| | triangle inequality |
 | a b | \|a\| r_b + r_a (\|b\| + r_b) + u\|m\| | AB - ab = a (B - b) + (A - a) B |
-| a / b | (r_a + \|m\| r_b) / (\|b\| (1 - 4u) - r_b) + 4u\|m\| | \|A/B - m\| <= \|A - mB\| / \|B\|, and A - mB = (A - a) + (a - mb) + m (b - B), \|a - mb\| <= u \|m\| \|b\|; the factor \|b\| / (\|b\| - r_b) on that last term exceeds 2 only where r_b > \|b\| / 2, and then the first part grows with it |
-| sqrt a, a > r_a | r_a / m + 2u m | \|sqrt A - sqrt a\| = \|A - a\| / (sqrt A + sqrt a) |
+| a / b | (r_a + \|m\| r_b) / (\|b\| (1 - 4u) - r_b) + 4u\|m\| | below |
+| sqrt a, a > r_a | r_a / m + 2u m | \|sqrt A - sqrt a\| <= r_a / sqrt a |
 | log a, a > 2 r_a | 2 r_a / a + 4u (1 + \|m\|) | \|log A - log a\| <= r_a / (a - r_a), and `_log` |
-| exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 2 r, and `_exp`; below -699 the value is in (0, 4 e^-700] |
+| exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
+| exp a, a < -699, r_a < 1/4 | 3 m, m = e^max(a, -700) | it is in (0, 4 m] |
 | max, min | max(r_a, r_b) | they are Lipschitz in the largest norm |
-| sum of n products | sum of the products' r, and (n + 2) u sum \|x y\| | any order of adding; Higham, section 3.1 |
+| x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
+| sum of n products | sum of the products' r, and (n + 2) u sum \|xy\| | Higham, section 3.1 |
+
+Division: |A/B - m| <= |A - mB| / |B|, A - mB = (A - a) + (a - mb) + m (b - B), and |a - mb| is at
+most u|m||b|, or 2^-1074 |b| where m underflows. So the error is at most (r_a + |m| r_b + u|m||b|) /
+(|b| - r_b). If r_b <= |b| / 2, the last of the three is at most 2u|m|. Otherwise the divisor of the
+table, which as computed is smaller by more than 2u|b|, makes the second larger by more than
+2u|m||b| r_b / (|b| - r_b)^2 >= 2u|m||b| / (|b| - r_b). Where that divisor is positive, |b| / (|b| -
+r_b) < 2^52, so an underflow adds less than 2^-1000.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
-so: the leaf is then evaluated in balls. An operation never drops a radius.
+so: the leaf is then evaluated in balls. An operation never drops a radius. A number that is exactly
+0 has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt and x log x.
 """
 
 from __future__ import annotations
@@ -84,8 +94,8 @@ def _exp(x: Array) -> Array:
 
     With n = rint(x / log 2) and s = x - n log 2, |s| < 0.35: the constant is off by 0.21 u, so s by
     0.31 u |x| from it, by u |x| (1 + u) from the product and by u |s| from the difference. Of the
-    series for e^s, 15 terms leave less than 0.35^15 / 15! < u / 100; each of the 14 steps of Horner's
-    scheme adds less than 3 u to sums below 1.5. The scaling by 2^n is exact.
+    series for e^s, 15 terms leave less than 0.35^15 / 15! < u / 100; each of the 14 steps of
+    Horner's scheme adds less than 3 u to sums below 1.5. The scaling by 2^n is exact.
     """
     n = np.rint(x / _LOG_2)
     s = x - n * _LOG_2
@@ -125,6 +135,8 @@ class Many:
         if isinstance(x, float):
             return Many(x)
         found = x if isinstance(x, arb) else arb(x)
+        if found == 0:
+            return Many(0.0)
         m, r = float(found.mid()), float(found.rad())
         return Many(m, _outward(2 * r + 2 * U * abs(m)) if abs(m) < LARGE else np.inf)
 
@@ -208,10 +220,15 @@ class Many:
         return Many(np.minimum(self.m, b.m), np.maximum(self.r, b.r))
 
     def xlogx(self) -> Many:
-        """Return x log x; of an exact 0 an exact 0."""
+        """Return x log x of a number >= 0; of an exact 0 an exact 0."""
+        most = self.m + self.r
+        near = (self.m <= 2 * self.r + TINY) & (most >= 0) & (most < 0.25)
         none = (self.m == 0) & (self.r == 0)
-        x = Many(np.where(none, 1.0, self.m), np.where(none, 0.0, self.r))
-        return x * x.log()
+        top = np.where(near, np.maximum(most, TINY), 1.0)
+        x = Many(np.where(near, 1.0, self.m), np.where(near, 0.0, self.r))
+        far = x * x.log()
+        r = np.where(near, _outward(top * (2 + np.abs(_log(top)))), far.r)
+        return Many(np.where(near, 0.0, far.m), np.where(none, 0.0, r))
 
     @staticmethod
     def dot(one: Sequence[Any], other: Sequence[Any]) -> Many:

@@ -24,7 +24,7 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import RefusedError, need
 from cvxleak.kernel.reading import count, items, parts
 
-__all__ = ["Run", "Space", "Total", "read_query"]
+__all__ = ["Run", "Space", "Total", "label", "read_query"]
 
 Total = tuple[int, ...]
 
@@ -53,14 +53,14 @@ class Space:
         Totals are taken modulo this.
     place_of : mapping
         The place of the query's value at each total; of a table, at the dataset's number.
-    places : int
-        How many values the query takes.
+    labels : tuple of str
+        The values that the query takes, as texts.
     """
 
     runs: tuple[Run, ...]
     modulus: int | None
     place_of: Mapping[Total, int]
-    places: int
+    labels: tuple[str, ...]
 
     @property
     def records(self) -> int:
@@ -156,7 +156,8 @@ class Space:
         length = (max(one)[0] - least[0]) * n if len(least) == 1 else LONGEST
         if length >= LONGEST or n < 2:
             return self.power(one, n)
-        charge("ball operations", length)
+        # Each of the numbers has up to n log2 of the values' number bits.
+        charge("bytes of numbers", length * n * len(run.contributions).bit_length() // 8)
         coefficients = [one[(x,)] for x in range(least[0], max(one)[0] + 1)]
         found: Counter[Total] = Counter()
         for x, m in enumerate((fmpz_poly(coefficients) ** n).coeffs()):
@@ -188,11 +189,10 @@ def read_query(data: Any) -> Space:
     need(len(width) == 1, "contributions of different lengths")
     totals = [_total(total, modulus) for total in items(data["totals"], "totals")]
     need(len(set(totals)) == len(totals), "a total twice")
-    names = [_label(value) for value in items(data["values"], "values", len(totals))]
+    names = [label(value) for value in items(data["values"], "values", len(totals))]
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return Space(
-        runs, modulus, dict(zip(totals, (place[n] for n in names), strict=True)), len(place)
-    )
+    place_of = dict(zip(totals, (place[n] for n in names), strict=True))
+    return Space(runs, modulus, place_of, tuple(place))
 
 
 def _table(data: Mapping[str, Any]) -> Space:
@@ -200,8 +200,8 @@ def _table(data: Mapping[str, Any]) -> Space:
     parts(data, {"kind", "space", "table", "values"}, "a query by a table")
     sizes = [size for size, n in _alphabets(data["space"]) for _ in range(n)]
     need(math.prod(sizes) <= LONGEST, "a table of too many datasets")
-    values = items(data["values"], "values")
-    need(len(set(map(_label, values))) == len(values), "a value of the query twice")
+    values = tuple(map(label, items(data["values"], "values")))
+    need(len(set(values)) == len(values), "a value of the query twice")
     table = items(data["table"], "table", math.prod(sizes))
     places = [count(place, "table", below=len(values)) for place in table]
     need(set(places) == set(range(len(values))), "a value that the query never takes")
@@ -209,14 +209,14 @@ def _table(data: Mapping[str, Any]) -> Space:
     for size in sizes:
         step //= size
         runs.append(Run(tuple((a * step,) for a in range(size)), 1))
-    return Space(tuple(runs), None, {(i,): p for i, p in enumerate(places)}, len(values))
+    return Space(tuple(runs), None, {(i,): p for i, p in enumerate(places)}, values)
 
 
 def _alphabets(data: Any) -> list[tuple[int, int]]:
     """Return the number of values of the records, in runs."""
     found = []
     for alphabet, n in _runs(parts(data, {"alphabets"}, "the space")["alphabets"], "alphabets"):
-        labels = [_label(value) for value in items(alphabet, "an alphabet")]
+        labels = [label(value) for value in items(alphabet, "an alphabet")]
         need(labels and len(set(labels)) == len(labels), "an alphabet without values, or one twice")
         charge("records' values", n * len(labels))
         found.append((len(labels), n))
@@ -261,6 +261,6 @@ def _total(data: Any, modulus: int | None) -> Total:
     return total if modulus is None else tuple(x % modulus for x in total)
 
 
-def _label(value: Any) -> str:
+def label(value: Any) -> str:
     """Return a text that is the same for equal labels."""
     return json.dumps(value)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flint import fmpq
+
 from cvxleak.kernel.lemmas import (
     above_chord,
     certainly,
@@ -88,7 +90,8 @@ class Slab(Rule, rule="slab", gives="V"):
     """D(vR || t) <= <v, nu> + max over the vertices P of the slab of D(PR || t) - <P, nu> (CHORD).
 
     An extreme point of {v in the simplex: lo <= <v, x> <= hi} has at most one constraint active
-    besides v >= 0 and sum v = 1. So it is a unit vector, or a mixture of two at an end.
+    besides v >= 0 and sum v = 1. So it is a unit vector, or a mixture of two at an end. Places are
+    fractions, so that each comparison is decided.
     """
 
     nu: Numbers = numbers("N_a")
@@ -101,14 +104,14 @@ class Slab(Rule, rule="slab", gives="V"):
         """Return soft(base + nu) and the largest excess."""
         nu = self.nu.at(leaf)
         excess = largest(
-            divergence(row, subject.log_t) - total(m * nu[g] for g, m in mix)
+            divergence(row, subject.log_t) - total(nu[g] * m for g, m in mix)
             for mix, row in _slab_vertices(subject, *leaf.places)
         )
         return soft([x + b for x, b in zip(nu, subject.base, strict=True)], subject.scale) + excess
 
 
 def _slab_vertices(
-    one: OneValue, x: Sequence[Any], lo: Any, hi: Any
+    one: OneValue, x: Sequence[fmpq], lo: fmpq, hi: fmpq
 ) -> Iterator[tuple[list[tuple[int, Any]], Sequence[Any]]]:
     size = range(len(x))
     for g in size:
@@ -120,7 +123,7 @@ def _slab_vertices(
                 if x[i] < end and end < x[j]:
                     s = (x[j] - end) / (x[j] - x[i])
                     mixed = zip(one.rows[i], one.rows[j], strict=True)
-                    yield [(i, s), (j, 1 - s)], [s * p + (1 - s) * r for p, r in mixed]
+                    yield [(i, s), (j, 1 - s)], [p * s + r * (1 - s) for p, r in mixed]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

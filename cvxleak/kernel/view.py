@@ -10,7 +10,7 @@ change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,9 @@ from cvxleak.kernel.lemmas import above_chord, chord_slope, divergence, support
 from cvxleak.kernel.numbers import ball, dot, need, total, xlogx
 
 __all__ = ["Limit", "Row", "View", "view_of"]
+
+ROUNDING = 2.0**-40
+"""A floor that is above the largest entropy by less is meant to be that: n log 2 as a float."""
 
 
 @dataclass(frozen=True)
@@ -171,13 +174,13 @@ def view_of(
     Contexts with rows that are equal as written form one group; groups are in the order of these.
     """
     written = sorted({row.key for row in rows.values() if row.key is not None})
-    ranks = {key: i for i, key in enumerate(written)}
-    rank = {place: ranks.get(row.key, place) for place, row in rows.items()}
+    ranks = {key: (0, i) for i, key in enumerate(written)}
+    rank = {place: ranks.get(row.key, (1, place)) for place, row in rows.items()}
     flat: list[Row] = []
     within: list[dict[Any, int]] = []
     of: list[list[int]] = []
     for own in contexts:
-        merged: dict[Any, dict[Any, int]] = {}
+        merged: dict[tuple[int, Any], dict[Any, int]] = {}
         for place, n in sorted(own.items()):
             merged.setdefault(rank[place], {})[place] = n
         of.append(list(range(len(flat), len(flat) + len(merged))))
@@ -187,4 +190,6 @@ def view_of(
     need(all(of), "a value without contexts")
     counts = [sum(own.values()) for own in within]
     logs = [arb(fmpz(n)).log() for n in counts]
-    return View(flat, counts, logs, of, ball(floor), within=within, **more)
+    most = arb(fmpz(sum(counts))).log()
+    need(not ball(floor) > most + ROUNDING, "a floor that no adversary reaches")
+    return View(flat, counts, logs, of, ball(floor).min(most), within=within, **more)
