@@ -72,9 +72,9 @@ class Choices(
 ):
     """I(A;Y) <= the largest capacity of a choice of one group for each value, whatever the floor.
 
-    CORNER: for fixed pi, I(A;Y) is convex in each v_a, so it is largest where each is a unit vector.
-    The capacity of the rows R_a is at most max_a D(R_a || sum_a p_a R_a), for the law p of each
-    choice in `inputs`.
+    CORNER: for fixed pi, I(A;Y) is convex in each v_a, so it is largest where each is a unit
+    vector. The capacity of the rows R_a is at most max_a D(R_a || sum_a p_a R_a), for the law p of
+    each choice in `inputs`.
     """
 
     inputs: Any = packed("f", "k")

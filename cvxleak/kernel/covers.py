@@ -3,12 +3,12 @@ r"""Covers: trees whose leaves cover a region, each with a bound of its own.
 A tree is in preorder: a node names what is cut and has a cut; -1 stands for a leaf. The larger of
 two bounds holds on what is cut in two, because
 
-- a simplex is the union of the two that a point on an edge makes of it: in each, the point takes the
-  place of one end;
+- a simplex is the union of the two that a point on an edge makes of it: in each, the point takes
+  the place of one end;
 - the line is the union of the numbers up to a cut and from it on.
 
-If pi_a = 0 (or s_y = 0), v_a (rho_y) may be any distribution, so leaves in which no adversary is may
-be dropped. The first number of a leaf is the number of its template in `of`; -1 - i says that
+If pi_a = 0 (or s_y = 0), v_a (rho_y) may be any distribution, so leaves in which no adversary is
+may be dropped. The first number of a leaf is the number of its template in `of`; -1 - i says that
 symmetry i makes it superfluous.
 """
 
@@ -152,10 +152,10 @@ class Batch:
         kind = int(row[0])
         waiting = self.waiting[kind]
         if self.counted[kind] is None:
-            self.counted[kind] = self._operations(kind, part, row)
+            self.counted[kind] = each = self._operations(kind, part, row)
             leaves = int((self.cover.leaves[:, 0] == kind).sum())
             where = "float operations" if self.cover.in_floats else "ball operations"
-            charge(where, self.counted[kind] * leaves + len(self.cover.nodes))
+            charge(where, each * leaves + len(self.cover.nodes))
         waiting.append((part, row))
         if len(waiting) == BATCH:
             self._evaluate(kind)
@@ -210,7 +210,8 @@ def _replaced(places: Any, number: Any) -> Any:
     if isinstance(places, arb | fmpq):
         return number
     if isinstance(places, Ranges):
-        return Ranges(*(_replaced(ends, number) for ends in places.ranges), places.meaning)
+        lo, hi = (_replaced(ends, number) for ends in places.ranges)
+        return Ranges(lo, hi, places.meaning)
     if isinstance(places, dict):
         return {a: _replaced(own, number) for a, own in places.items()}
     return [_replaced(one, number) for one in places]
@@ -242,12 +243,12 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
 
     A node is an output, two vertices i, j of its cell and t: the cut is at (1 - t) V_i + t V_j.
 
-    A symmetry is (p, s), p a permutation of the values and s one of the outputs, such that each row of
-    value a moved by s is a row of p(a), with the largest multiplicity of its orbit for each group.
-    Larger multiplicities only admit more adversaries, and make the class invariant. Let tau(rho) =
-    sum_y,a (n - y) a rho_y(a). Among the images of an adversary of largest leakage one has the
-    largest tau, and no symmetry raises it. So a leaf may be left out if sum_y max_j sum_a ((n - y) a
-    - (n - s(y)) p(a)) V_yj(a) < 0, where all adversaries are raised.
+    A symmetry is (p, s), p a permutation of the values and s one of the outputs, such that each row
+    of value a moved by s is a row of p(a), with the largest multiplicity of its orbit for each
+    group. Larger multiplicities only admit more adversaries, and make the class invariant. Let
+    tau(rho) = sum_y,a (n - y) a rho_y(a). Among the images of an adversary of largest leakage one
+    has the largest tau, and no symmetry raises it. So a leaf may be left out if sum_y max_j sum_a
+    ((n - y) a - (n - s(y)) p(a)) V_yj(a) < 0, where all adversaries are raised.
     """
 
     parts: tuple[tuple[int, ...], ...] | None = partition("n", optional=True)

@@ -110,8 +110,9 @@ class Share(Rule, rule="share", gives="J", when=["information", "exact rows"]):
 class Chord(Rule, rule="chord", gives="J", when=["not about a factor"]):
     r"""sum_y s_y G(rho_y) <= sum_g w_g <R_g, (nu_ya + h_y)_y> for g of the value a.
 
-    CHORD: where rho_y is in the simplex with the vertices V_yj, G(rho_y) <= <rho_y, nu_y> + h_y, with
-    h_y = max_j (G(V_yj) - <V_yj, nu_y>). Shannon's G(pi) adds T H(pi); other gains need `prior`.
+    CHORD: where rho_y is in the simplex with the vertices V_yj, G(rho_y) <= <rho_y, nu_y> + h_y,
+    with h_y = max_j (G(V_yj) - <V_yj, nu_y>). Shannon's G(pi) adds T H(pi); other gains need
+    `prior`.
     """
 
     nu: Numbers = numbers("k n")

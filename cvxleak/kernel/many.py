@@ -12,7 +12,7 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 |---|---|---|
 | a + b | r_a + r_b + u\|m\| | triangle inequality |
 | a b | \|a\| r_b + r_a (\|b\| + r_b) + u\|m\| | AB - ab = a (B - b) + (A - a) B |
-| a / b | (r_a + \|m\| r_b) / (\|b\| (1 - 4u) - r_b) + 4u\|m\| | below |
+| a / b | (r_a + \|m\| r_b + 2^-1070) / (\|b\| (1 - 4u) - r_b) + 4u\|m\| | below |
 | sqrt a, a > r_a | r_a / m + 2u m | \|sqrt A - sqrt a\| <= r_a / sqrt a |
 | log a, a > 2 r_a | 2 r_a / a + 4u (1 + \|m\|) | \|log A - log a\| <= r_a / (a - r_a), and `_log` |
 | exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
@@ -26,7 +26,8 @@ most u|m||b|, or 2^-1074 |b| where m underflows. So the error is at most (r_a + 
 (|b| - r_b). If r_b <= |b| / 2, the last of the three is at most 2u|m|. Otherwise the divisor of the
 table, which as computed is smaller by more than 2u|b|, makes the second larger by more than
 2u|m||b| r_b / (|b| - r_b)^2 >= 2u|m||b| / (|b| - r_b). Where that divisor is positive, |b| / (|b| -
-r_b) < 2^52, so an underflow adds less than 2^-1000.
+r_b) < 2^52, so that an underflow of m adds less than 2^-1000; 2^-1070 is for that of |m| r_b, which
+a small divisor would make large.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
 so: the leaf is then evaluated in balls. An operation never drops a radius. A number that is exactly
@@ -35,6 +36,7 @@ so: the leaf is then evaluated in balls. An operation never drops a radius. A nu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,6 +51,7 @@ __all__ = ["Many"]
 Array = NDArray[np.float64]
 
 U = 2.0**-53
+LEAST = 2.0**-1070
 TINY = 2.0**-1000
 LARGE = 2.0**900
 
@@ -133,7 +136,7 @@ class Many:
         if isinstance(x, Many):
             return x
         if isinstance(x, float):
-            return Many(x)
+            return Many(x, 0.0 if math.isfinite(x) else np.inf)
         found = x if isinstance(x, arb) else arb(x)
         if found == 0:
             return Many(0.0)
@@ -174,9 +177,9 @@ class Many:
 
     def __truediv__(self, other: Any) -> Many:
         b = Many.of(other)
-        m = self.m / b.m
+        m = np.divide(self.m, b.m)
         left = np.abs(b.m) * (1 - 4 * U) - b.r
-        r = _outward((self.r + np.abs(m) * b.r) / left + 4 * U * np.abs(m))
+        r = _outward((self.r + np.abs(m) * b.r + LEAST) / left + 4 * U * np.abs(m))
         return Many(m, np.where(left > 0, r, np.inf))
 
     def __rtruediv__(self, other: Any) -> Many:
@@ -247,10 +250,10 @@ class Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
 
         The largest x is at most that, and scale log n is the most that it is above it: so where the
-        middle of the scale is not positive, the largest x stands for it.
+        scale is hardly known to be positive, the largest x stands for it.
         """
         top = largest(map(Many.of, terms))
-        flat = ~(self.m > 0)
+        flat = ~(self.m > 2 * self.r)
         scale = Many(np.where(flat, 1.0, self.m), np.where(flat, 0.0, self.r))
         at = Many(top.m)
         y = at + scale * total(((x - at) / scale).exp() for x in map(Many.of, terms)).log()

@@ -5,7 +5,7 @@ A rule is written once, with + - * / and the functions below, and is evaluated w
 - `arb` of python-flint: balls of 128 bits, which hold the exact value;
 - `Many`: arrays of float balls, one entry for each leaf of a tree (`cvxleak.kernel.many`);
 - `fmpq`: fractions, for rules without logarithms;
-- `Counted`, which only counts the operations, so that a file's demands are known before they are met.
+- `Counted`, which only counts the operations, so that what a file asks for is known beforehand.
 
 A comparison of balls is true only if it holds for every point in them, so a comparison that passes
 is a proof. What a rule merely picks (the slope of a chord, the place of a knapsack) may be any
@@ -32,7 +32,6 @@ __all__ = [
     "dot",
     "exact",
     "exp",
-    "proved",
     "is_zero",
     "largest",
     "law",
@@ -42,6 +41,7 @@ __all__ = [
     "middle",
     "need",
     "precision",
+    "proved",
     "rational",
     "soft",
     "sqrt",

@@ -75,7 +75,8 @@ def array(value: Any, what: str, dtypes: str, columns: int | None = None) -> NDA
     """Return a packed array of finite numbers: a vector, or a table of so many columns.
 
     It is {"dtype": "<f8", "<f4" or "<i4", "shape", "data"}, with the bytes in zlib and base64;
-    `dtypes` is the letter of the kind that is wanted, "f" or "i"; columns = 0 stands for any number.
+    `dtypes` is the letter of the kind that is wanted, "f" or "i"; columns = 0 stands for any
+    number.
     """
     parts(value, {"dtype", "shape", "data"}, what)
     dtype = value["dtype"]

@@ -196,7 +196,7 @@ def read_query(data: Any) -> Space:
 
 
 def _table(data: Mapping[str, Any]) -> Space:
-    """Return a query that lists its value for each dataset, as a function of the dataset's number."""
+    """Return a query that lists its value for each dataset, as a function of the number of it."""
     parts(data, {"kind", "space", "table", "values"}, "a query by a table")
     sizes = [size for size, n in _alphabets(data["space"]) for _ in range(n)]
     need(math.prod(sizes) <= LONGEST, "a table of too many datasets")

@@ -1,8 +1,8 @@
-r"""Judgement V: what D(vR || t) + <v, base> + L H(v) is at most, for the distributions v of one value.
+r"""Judgement V: what D(vR || t) + <v, base> + L H(v) is at most, for distributions v of one value.
 
 `base` is C + L log m, where C and L come from the multipliers of `close`. Where a rule speaks of
-ranges, they are those of the cover's leaf: of columns of R ("outputs"), of v itself ("shares"), of the
-masses of blocks ("masses"), or of one functional ("slab").
+ranges, they are those of the cover's leaf: of columns of R ("outputs"), of v itself ("shares"), of
+the masses of blocks ("masses"), or of one functional ("slab").
 """
 
 from __future__ import annotations
@@ -128,13 +128,14 @@ def _slab_vertices(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlockContraction(Rule, rule="blocks", gives="V"):
-    r"""D(vR || t) <= <v, R log(wR / t)> + sum_B beta_B (log(beta_B / omega_B) + eta_B D(v_B || w_B)).
+    r"""D(vR||t) <= <v, R log(wR/t)> + sum_B beta_B (log(beta_B/omega_B) + eta_B D(v_B||w_B)).
 
-    beta_B = v(B) and omega_B = w(B) are masses of blocks of groups, v_B and w_B what is given B. D(vR || t) = D(vR || wR) + <v, R log(wR / t)>. D(vR || wR) is at most the divergence of the joint
-    laws of (block, output), whose chain rule is the rest before CONTRACT (a) is applied in each
-    block. Within the blocks CHAIN with the scale max(L - eta_B, 0) (an entropy is >= 0); (1 - L) sum
-    beta log beta, convex because L <= 1, by CHORD on the masses' ranges; then DUAL. Without a cover
-    there is one block, all groups, with mass 1.
+    beta_B = v(B) and omega_B = w(B) are masses of blocks of groups, v_B and w_B what is given B.
+    D(vR || t) = D(vR || wR) + <v, R log(wR / t)>. D(vR || wR) is at most the divergence of the
+    joint laws of (block, output), whose chain rule is the rest before CONTRACT (a) is applied in
+    each block. Within the blocks CHAIN with the scale max(L - eta_B, 0) (an entropy is >= 0);
+    (1 - L) sum beta log beta, convex because L <= 1, by CHORD on the masses' ranges; then DUAL.
+    Without a cover there is one block, all groups, with mass 1.
     """
 
     w: Law = law_of("N_a")

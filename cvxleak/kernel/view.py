@@ -10,7 +10,7 @@ change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -164,8 +164,8 @@ class View:
 
 
 def view_of(
-    contexts: Sequence[Mapping[Hashable, int]],
-    rows: Mapping[Hashable, Row],
+    contexts: Sequence[Mapping[Any, int]],
+    rows: Mapping[Any, Row],
     floor: Any,
     **more: Any,
 ) -> View:
@@ -174,7 +174,7 @@ def view_of(
     Contexts with rows that are equal as written form one group; groups are in the order of these.
     """
     written = sorted({row.key for row in rows.values() if row.key is not None})
-    ranks = {key: (0, i) for i, key in enumerate(written)}
+    ranks: dict[Any, tuple[int, Any]] = {key: (0, i) for i, key in enumerate(written)}
     rank = {place: ranks.get(row.key, (1, place)) for place, row in rows.items()}
     flat: list[Row] = []
     within: list[dict[Any, int]] = []
