@@ -1,1 +1,15 @@
-"""The proof kernel."""
+"""The proof kernel: what is claimed of one channel and all adversaries is proved by its rules alone.
+
+A proof is a term, nested applications of rules; the kernel evaluates it, and what comes out is a
+bound (`claims.check`). Each rule is a class whose docstring states and proves what it concludes,
+whose fields are its signature, and whose `evaluate` is written once for all types of numbers.
+:doc:`/kernel` states the lemmas and lists the rules.
+
+- `numbers`, `many`, `budget`, `reading`: arithmetic, and files read strictly;
+- `space`, `gains`, `view`: what a proof is about;
+- `terms`, `lemmas`: what a rule is, and what rules share;
+- `majorants`, `values`, `bounds`, `covers`: the rules;
+- `leakage`, `claims`: statements, and the check of a file.
+
+It imports NumPy, python-flint, the standard library and itself.
+"""
