@@ -323,7 +323,7 @@ def _slabs(part: Mapping[str, Any], view: View) -> Term:
     return {
         "rule": "slabs",
         "functional": pack(unpack(part["functional"]), "<f8"),
-        "nodes": part["nodes"],
+        "nodes": pack(unpack(part["nodes"])[:, None], "<i4"),
         "cuts": part["cuts"],
         "leaves": pack(leaves, "<f8"),
         "of": [_close({"leaf": 1}, view, of, _leaf(end, leaves.shape[1]))],
@@ -342,7 +342,8 @@ def _value(part: Mapping[str, Any]) -> Term:
         return {"rule": "blocks", "w": _raised(unpack(part["law"])).tolist()}
     old = unpack(part["leaves"])
     code, size = np.zeros((len(old), 1)), old.shape[1]
-    tree = {"nodes": part.get("nodes", part.get("groups")), "cuts": part["cuts"]}
+    nodes = unpack(part["nodes"] if "nodes" in part else part["groups"])
+    tree = {"nodes": pack(nodes[:, None], "<i4"), "cuts": part["cuts"]}
     dtype = old.dtype.str
     if "blocks" in part:
         leaves = pack(np.column_stack([code, _raised(old)]), dtype)

@@ -58,22 +58,38 @@ ALLOWANCE = 1e-11
 """Radius up to which a leaf's float ball is taken; otherwise the leaf is evaluated in balls."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cover(Rule):
     """A tree, the numbers of its leaves, and one or more templates that they fill in."""
 
-    nodes: Any
-    cuts: Any
-    leaves: Any
-    of: tuple[Any, ...]
+    nodes: Any = packed("i", "0")
+    cuts: Any = packed("f")
+    leaves: Any = packed("f", "0")
+    of: tuple[Any, ...] = terms()
 
+    region: ClassVar[str]
+    node: ClassVar[int] = 1
     in_floats: ClassVar[bool] = True
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape of templates, once the leaves are read."""
+        if "leaves" not in found:
+            return shape
+        region = Region(cls.region, cls.meaning(shape, found))
+        return replace(shape, columns=found["leaves"].shape[1], region=region)
+
+    @classmethod
+    def meaning(cls, shape: Shape, found: Mapping[str, Any]) -> Any:
+        """Return what the places are about, beyond their kind."""
+        return None
 
     def root(self, subject: Any) -> Any:
         """Return what the root is about."""
         raise NotImplementedError
 
-    def split(self, part: Any, node: Any, cut: float) -> tuple[Any, Any]:
-        """Return the two parts that a node makes of one; the second is replayed last."""
+    def split(self, part: Any, *node: Any) -> tuple[Any, Any]:
+        """Return the two parts that a node and its cut make of one; the first is replayed first."""
         raise NotImplementedError
 
     def in_balls(self, part: Any) -> Any:
@@ -91,7 +107,8 @@ class Cover(Rule):
     def check(self, shape: Shape) -> None:
         """Need a template for each leaf."""
         need(self.leaves.shape[1], f"{self.rule}: leaves without the number of their template")
-        nodes = self.nodes[:, 0] if self.nodes.ndim == 2 else self.nodes
+        nodes = self.nodes[:, 0]
+        need(self.nodes.shape[1] == self.node, f"{self.rule}: {self.node} numbers for each node")
         inner = int((nodes >= 0).sum())
         whole = len(nodes) == 2 * inner + 1 == len(self.cuts) + len(self.leaves)
         need(whole and len(self.cuts) == inner, f"{self.rule}: no tree")
@@ -129,10 +146,10 @@ class Cover(Rule):
         for node in self.nodes.tolist():
             need(stack, f"{self.rule}: no tree")
             part = stack.pop()
-            if (node[0] if isinstance(node, list) else node) < 0:
+            if node[0] < 0:
                 yield part
             else:
-                one, other = self.split(part, node, next(cuts))
+                one, other = self.split(part, *node, next(cuts))
                 stack += [other, one]
         need(not stack, f"{self.rule}: no tree")
 
@@ -253,19 +270,13 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
 
     parts: tuple[tuple[int, ...], ...] | None = partition("n", optional=True)
     symmetries: Any = packed("i", "k + n", optional=True)
-    nodes: Any = packed("i", "3")
-    cuts: Any = packed("f")
-    leaves: Any = packed("f", "0")
-    of: tuple[Any, ...] = terms("B")
+    region: ClassVar[str] = "posteriors"
+    node: ClassVar[int] = 3
 
     @classmethod
-    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape of templates: cells of the parts."""
-        if "leaves" not in found:
-            return shape
-        meaning = found.get("parts") or shape.partition
-        region = Region("posteriors", meaning)
-        return replace(shape, columns=found["leaves"].shape[1], region=region)
+    def meaning(cls, shape: Shape, found: Mapping[str, Any]) -> Any:
+        """Return the partition of the outputs."""
+        return found.get("parts") or shape.partition
 
     def check(self, shape: Shape) -> None:
         """Need symmetries of this very view, if there are any."""
@@ -290,9 +301,8 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
         whole = Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])
         return [whole] * (subject.n if self.parts is None else len(self.parts))
 
-    def split(self, part: list[Cell], node: list[int], cut: float) -> tuple[Any, Any]:
+    def split(self, part: list[Cell], y: int, i: int, j: int, cut: float) -> tuple[Any, Any]:
         """Return the cells with either end of an edge moved to the cut."""
-        y, i, j = node
         need(y < len(part), "cells: no such output")
         v = part[y].vertices
         need(0 <= i < len(v) and 0 <= j < len(v) and i != j, "cells: no such edge")
@@ -382,6 +392,7 @@ class Ranges:
         return self.lo, self.hi
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RangeCover(Cover):
     """A tree of ranges, in floats; a node is the number of a functional."""
 
@@ -406,6 +417,7 @@ class RangeCover(Cover):
         return Ranges([Many(x) for x in lo], [Many(x) for x in hi], parts[0].meaning)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Tight(RangeCover):
     """Ranges of numbers >= 0 that sum to 1; cuts are multiples of 2^-40, so sums are exact."""
 
@@ -424,25 +436,11 @@ class _Tight(RangeCover):
         return None if empty else Ranges(lo, hi, part.meaning)
 
 
-def _value_shape(shape: Shape, found: Mapping[str, Any], region: Region) -> Shape:
-    if "leaves" not in found:
-        return shape
-    return replace(shape, columns=found["leaves"].shape[1], region=region)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OutputRanges(RangeCover, rule="output-ranges", gives="V", when=["no cover around"]):
     """Ranges of the outputs' probabilities (vR)_y, between the least and largest entry."""
 
-    nodes: Any = packed("i")
-    cuts: Any = packed("f")
-    leaves: Any = packed("f", "0")
-    of: tuple[Any, ...] = terms("V")
-
-    @classmethod
-    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape of templates."""
-        return _value_shape(shape, found, Region("outputs"))
+    region: ClassVar[str] = "outputs"
 
     def root(self, subject: OneValue) -> Ranges:
         """Return the ranges of all distributions."""
@@ -455,15 +453,7 @@ class OutputRanges(RangeCover, rule="output-ranges", gives="V", when=["no cover 
 class ShareRanges(_Tight, rule="share-ranges", gives="V", when=["no cover around"]):
     """Ranges of the probabilities v_g."""
 
-    nodes: Any = packed("i")
-    cuts: Any = packed("f")
-    leaves: Any = packed("f", "0")
-    of: tuple[Any, ...] = terms("V")
-
-    @classmethod
-    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape of templates."""
-        return _value_shape(shape, found, Region("shares"))
+    region: ClassVar[str] = "shares"
 
     def root(self, subject: OneValue) -> Ranges:
         """Return [0, 1] for each group."""
@@ -476,15 +466,7 @@ class MassRanges(_Tight, rule="mass-ranges", gives="V", when=["no cover around"]
     """Ranges of the masses of blocks of groups."""
 
     blocks: tuple[tuple[int, ...], ...] = partition("N_a")
-    nodes: Any = packed("i")
-    cuts: Any = packed("f")
-    leaves: Any = packed("f", "0")
-    of: tuple[Any, ...] = terms("V")
-
-    @classmethod
-    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape of templates."""
-        return _value_shape(shape, found, Region("masses"))
+    region: ClassVar[str] = "masses"
 
     def root(self, subject: OneValue) -> Ranges:
         """Return [0, 1] for each block."""
@@ -497,17 +479,9 @@ class Slabs(Cover, rule="slabs", gives="B", when=["no cover around", "exact rows
     """Ranges of one functional x of v_a, for each value a; a node is the number of a value."""
 
     functional: Numbers = numbers("N")
-    nodes: Any = packed("i")
-    cuts: Any = packed("f")
-    leaves: Any = packed("f", "0")
-    of: tuple[Any, ...] = terms("B")
-
     in_floats: ClassVar[bool] = False
 
-    @classmethod
-    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape of templates."""
-        return _value_shape(shape, found, Region("slab"))
+    region: ClassVar[str] = "slab"
 
     def root(self, subject: View) -> list[tuple[list[fmpq], fmpq, fmpq]]:
         """Return, for each value, the functional and its whole range, in fractions.

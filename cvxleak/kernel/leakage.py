@@ -206,10 +206,12 @@ def _formed(view: View, seen: arb, prior: Sequence[arb]) -> arb:
     if view.times is None:
         whole = view.gain.value(prior)
         need(whole > 0, "a factor of a gain that may be 0 or less")
-        return (seen / whole).max(arb(1))
-    if view.times == 0:
+        found, known = seen / whole, arb(1)
+    elif view.times == 0:
         return seen
-    return (seen - view.times * view.gain.value(prior)).max(arb(0))
+    else:
+        found, known = seen - view.times * view.gain.value(prior), arb(0)
+    return found if found > known else known
 
 
 # Statements --------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from cvxleak.kernel.terms import (
     Law,
     Leaf,
     Numbers,
-    Region,
     Rule,
     Shape,
     law_of,
@@ -107,7 +106,7 @@ class Share(Rule, rule="share", gives="J", when=["information", "exact rows"]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Chord(Rule, rule="chord", gives="J", when=["not about a factor"]):
+class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells of its outputs"]):
     r"""sum_y s_y G(rho_y) <= sum_g w_g <R_g, (nu_ya + h_y)_y> for g of the value a.
 
     CHORD: where rho_y is in the simplex with the vertices V_yj, G(rho_y) <= <rho_y, nu_y> + h_y,
@@ -118,8 +117,7 @@ class Chord(Rule, rule="chord", gives="J", when=["not about a factor"]):
     nu: Numbers = numbers("k n")
 
     def check(self, shape: Shape) -> None:
-        """Need cells of this view's posteriors, and a prior that is priced."""
-        need(shape.region == Region("posteriors", shape.partition), "chord: cells of its outputs")
+        """Need a prior that is priced."""
         priced = isinstance(shape.view.gain, Shannon) or shape.times == 0
         need(priced, "chord: the gain before an output is seen has to be priced by `prior`")
 

@@ -83,6 +83,7 @@ class Shape:
     region: Region | None = None
     value: int | None = None
     tangents: int = 0
+    judgement: str = ""
     depth: int = 0
 
     @classmethod
@@ -302,8 +303,11 @@ def term(judgement: str) -> Any:
     return _field(lambda data, _, shape: read_term(data, judgement, shape), judgement)
 
 
-def terms(judgement: str, length: str | None = None) -> Any:
-    """Make a field of terms: one for each value of A with "k", or at least one."""
+def terms(judgement: str = "", length: str | None = None) -> Any:
+    """Make a field of terms: one for each value of A with "k", or at least one.
+
+    They conclude what the rule itself does, if no judgement is named.
+    """
 
     def read(data: Any, name: str, shape: Shape) -> tuple[Any, ...]:
         found = items(data, name, None if length is None else shape.length(length))
@@ -311,9 +315,9 @@ def terms(judgement: str, length: str | None = None) -> Any:
         values = range(len(found)) if length == "k" else [shape.value] * len(found)
         shapes = [replace(shape, value=value) for value in values]
         pairs = zip(found, shapes, strict=True)
-        return tuple(read_term(one, judgement, own) for one, own in pairs)
+        return tuple(read_term(one, judgement or shape.judgement, own) for one, own in pairs)
 
-    return _field(read, f"{length or 'one or more'} of {judgement}")
+    return _field(read, f"{length or 'one or more'} of {judgement or 'the same kind'}")
 
 
 # Rules -------------------------------------------------------------------------------------------
@@ -327,6 +331,12 @@ CONDITIONS: dict[str, Callable[[Shape], bool]] = {
     "no real output": lambda shape: shape.view.extra is None,
     "about a factor": lambda shape: shape.times is None,
     "not about a factor": lambda shape: shape.times is not None,
+    "no cells or ranges": lambda shape: shape.region is None,
+    "cells of its outputs": lambda shape: shape.region == Region("posteriors", shape.partition),
+    "a slab": lambda shape: shape.region == Region("slab"),
+    "ranges of outputs": lambda shape: shape.region == Region("outputs"),
+    "ranges of shares": lambda shape: shape.region == Region("shares"),
+    "ranges of masses, or none": lambda shape: shape.region in (None, Region("masses")),
 }
 """Side conditions that are checked before any number is computed."""
 
@@ -352,7 +362,8 @@ class Rule:
     def signature(cls) -> dict[str, Part]:
         """Return the fields of a term of this rule in a file."""
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-        return {f.name: f.metadata["part"] for f in fields if "part" in f.metadata}
+        found = {f.name: f.metadata["part"] for f in fields if "part" in f.metadata}
+        return dict(sorted(found.items(), key=lambda item: item[0] == "of"))  # of the others
 
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
@@ -389,7 +400,8 @@ def read_term(data: Any, judgement: str, shape: Shape) -> Any:
     found: dict[str, Any] = {}
     for name, part in known.items():
         if name in data:
-            here = replace(cls.inside(shape, found), depth=shape.depth + 1)
+            inside = cls.inside(shape, found)
+            here = replace(inside, depth=shape.depth + 1, judgement=judgement)
             found[name] = part.read(data[name], f"{cls.rule}.{name}", here)
     made = cls(**found)
     made.check(shape)

@@ -22,8 +22,8 @@ from cvxleak.kernel.lemmas import (
     divergence,
     support,
 )
-from cvxleak.kernel.numbers import dot, largest, log, need, soft, total, xlogx
-from cvxleak.kernel.terms import Law, Leaf, Numbers, Rule, Shape, law_of, number, numbers
+from cvxleak.kernel.numbers import dot, largest, log, soft, total, xlogx
+from cvxleak.kernel.terms import Law, Leaf, Numbers, Rule, law_of, number, numbers
 
 __all__ = [
     "BlockContraction",
@@ -72,12 +72,8 @@ def _h(log_t: Any) -> Callable[[Any], Any]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Vertices(Rule, rule="vertices", gives="V"):
+class Vertices(Rule, rule="vertices", gives="V", when=["no cells or ranges"]):
     """D(vR || t) <= sum_g v_g D(R_g || t), because D is convex; then CHAIN."""
-
-    def check(self, shape: Shape) -> None:
-        """Need no region: it would not be used."""
-        need(shape.region is None, "vertices: no cover around is of use")
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return L log sum_g exp((base_g + D(R_g || t)) / L)."""
@@ -86,7 +82,7 @@ class Vertices(Rule, rule="vertices", gives="V"):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Slab(Rule, rule="slab", gives="V"):
+class Slab(Rule, rule="slab", gives="V", when=["a slab"]):
     """D(vR || t) <= <v, nu> + max over the vertices P of the slab of D(PR || t) - <P, nu> (CHORD).
 
     An extreme point of {v in the simplex: lo <= <v, x> <= hi} has at most one constraint active
@@ -95,10 +91,6 @@ class Slab(Rule, rule="slab", gives="V"):
     """
 
     nu: Numbers = numbers("N_a")
-
-    def check(self, shape: Shape) -> None:
-        """Need slabs."""
-        need(shape.region is not None and shape.region.kind == "slab", "slab: slabs are needed")
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return soft(base + nu) and the largest excess."""
@@ -127,7 +119,7 @@ def _slab_vertices(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BlockContraction(Rule, rule="blocks", gives="V"):
+class BlockContraction(Rule, rule="blocks", gives="V", when=["ranges of masses, or none"]):
     r"""D(vR||t) <= <v, R log(wR/t)> + sum_B beta_B (log(beta_B/omega_B) + eta_B D(v_B||w_B)).
 
     beta_B = v(B) and omega_B = w(B) are masses of blocks of groups, v_B and w_B what is given B.
@@ -139,11 +131,6 @@ class BlockContraction(Rule, rule="blocks", gives="V"):
     """
 
     w: Law = law_of("N_a")
-
-    def check(self, shape: Shape) -> None:
-        """Need ranges of masses, or no region."""
-        fits = shape.region is None or shape.region.kind == "masses"
-        need(fits, "blocks: ranges of masses are needed")
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the masses' ranges."""
@@ -178,7 +165,7 @@ def _tangent_lines(one: OneValue, w: Sequence[Any]) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoxContraction(Rule, rule="box", gives="V"):
+class BoxContraction(Rule, rule="box", gives="V", when=["ranges of shares"]):
     """D(vR || t) <= <v, R log(wR / t)> + eta D(v || w) for v in a box, by CONTRACT (b).
 
     eta is raised to L. Then (eta - L) sum v log v is convex, by CHORD on the ranges; then DUAL.
@@ -186,11 +173,6 @@ class BoxContraction(Rule, rule="box", gives="V"):
 
     w: Law = law_of("N_a")
     eta: Numbers = number(least=0)
-
-    def check(self, shape: Shape) -> None:
-        """Need ranges of shares."""
-        fits = shape.region is not None and shape.region.kind == "shares"
-        need(fits, "box: ranges of shares are needed")
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the box."""
@@ -208,15 +190,10 @@ class BoxContraction(Rule, rule="box", gives="V"):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OutputChords(Rule, rule="output-chords", gives="V"):
+class OutputChords(Rule, rule="output-chords", gives="V", when=["ranges of outputs"]):
     """r_y log(r_y / t_y) by CHORD on the range of r_y = (vR)_y, with stored slopes; then CHAIN."""
 
     slopes: Numbers = numbers("n")
-
-    def check(self, shape: Shape) -> None:
-        """Need ranges of outputs."""
-        fits = shape.region is not None and shape.region.kind == "outputs"
-        need(fits, "output-chords: ranges of outputs are needed")
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return soft(R slopes + base) and the excess of the chords."""
@@ -228,18 +205,13 @@ class OutputChords(Rule, rule="output-chords", gives="V"):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LawChords(Rule, rule="law-chords", gives="V"):
+class LawChords(Rule, rule="law-chords", gives="V", when=["ranges of shares"]):
     """r_y log(r_y / t_y) by CHORD on the range that DUAL gives r_y = (vR)_y for v in a box.
 
     H(v) <= -<v, log w> by TANGENT; then DUAL.
     """
 
     w: Law = law_of("N_a")
-
-    def check(self, shape: Shape) -> None:
-        """Need ranges of shares."""
-        fits = shape.region is not None and shape.region.kind == "shares"
-        need(fits, "law-chords: ranges of shares are needed")
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the box."""
