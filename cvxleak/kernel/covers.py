@@ -71,6 +71,9 @@ class Cover(Rule):
     node: ClassVar[int] = 1
     in_floats: ClassVar[bool] = True
 
+    split: ClassVar[Any]
+    """(part, *node, cut) -> the two parts that a node makes of one; the first is replayed first."""
+
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
         """Return the shape of templates, once the leaves are read."""
@@ -86,10 +89,6 @@ class Cover(Rule):
 
     def root(self, subject: Any) -> Any:
         """Return what the root is about."""
-        raise NotImplementedError
-
-    def split(self, part: Any, *node: Any) -> tuple[Any, Any]:
-        """Return the two parts that a node and its cut make of one; the first is replayed first."""
         raise NotImplementedError
 
     def in_balls(self, part: Any) -> Any:

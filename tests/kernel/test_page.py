@@ -1,4 +1,4 @@
-"""The page on the kernel lists the rules as they are. `python -m tests.kernel.test_page` rewrites it."""
+"""The page on the kernel lists the rules; `python -m tests.kernel.test_page` rewrites it."""
 
 from pathlib import Path
 
