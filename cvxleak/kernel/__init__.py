@@ -1,4 +1,4 @@
-"""The proof kernel: what is claimed of one channel and all adversaries is proved by its rules alone.
+"""The proof kernel: what is claimed of a channel and all adversaries, proved by a few rules.
 
 A proof is a term, nested applications of rules; the kernel evaluates it, and what comes out is a
 bound (`claims.check`). Each rule is a class whose docstring states and proves what it concludes,

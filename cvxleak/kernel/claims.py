@@ -149,7 +149,7 @@ def rules(term: Any) -> Iterator[str]:
 
 
 def outline(data: Any) -> str:
-    """Return the proof of a file's upper end: a line for each term, with the bound that it shows."""
+    """Return the proof of a file's upper end: a line for each term, with the bound it shows."""
     trace = Trace()
     with precision(), limited():
         statement = KINDS[data["kind"]].read(data["problem"])
