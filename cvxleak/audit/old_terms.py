@@ -14,14 +14,20 @@ from typing import Any
 import numpy as np
 from flint import arb, fmpq
 
+from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.exact.packing import unpack
 from cvxleak.kernel.gains import Gain, Shannon
 from cvxleak.kernel.leakage import RecordLeakage, same
+from cvxleak.kernel.noise import Noise, Output
 from cvxleak.kernel.numbers import law, lower, precision, proved, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.view import View
+from cvxleak.model import Mechanism
+from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import Found
+from cvxleak.proofs import record_leakage as prover
+from cvxleak.proofs.bounds.adversary_class import limits_of
 from cvxleak.proofs.format import plain
 
 __all__ = ["group_terms", "in_terms", "point_term", "points_of", "upper_term"]
@@ -33,37 +39,95 @@ LEAST_WEIGHT = 2.0**-100
 
 
 def in_terms(found: Found) -> Found:
-    """Return what a search found with the kernel's terms as its parts, and the bounds they prove."""
+    """Return what a search found with the kernel's terms as its parts, and what they prove."""
     if found.parts is None:
         return found
-    problem, witness, proof = found.parts
+    problem, witness, proof = plain(found.parts)
+    problem = _exact(problem)
     with precision():
-        statement = RecordLeakage.read(plain(problem))
-        above = upper_term(statement, proof["groups"])
-        below = point_term(statement, witness["records"], witness["weights"])
+        statement = RecordLeakage.read(problem)
+        above = upper_term(statement, problem, proof)
+        below = point_term(statement, witness["records"], witness["weights"], above)
         ends = lower(statement.lower(below)), upper(statement.upper(above))
     return replace(found, lower=ends[0], upper=ends[1], parts=(problem, below, above))
 
 
-def upper_term(statement: RecordLeakage, entries: Sequence[Mapping[str, Any]]) -> Term:
-    """Return the term of the upper end, from today's entries of the proof."""
+def _exact(problem: dict[str, Any]) -> dict[str, Any]:
+    """Return a problem with what is known as fractions where floats do not sum to 1 as written."""
+    if "adversaries" not in problem:
+        return problem
+    known = []
+    for one in problem["adversaries"]:
+        laws = one.get("laws") and [[_law(own), n] for own, n in one["laws"]]
+        more = {"laws": laws} | {key: one.get(key) and _law(one[key]) for key in ("law", "prior")}
+        known.append(one | {key: value for key, value in more.items() if key in one})
+    return problem | {"adversaries": known}
+
+
+def _law(numbers: Sequence[Any]) -> list[Any]:
+    written = [as_written(x) for x in numbers]
+    return list(numbers) if written_law(written) else list(map(str, exact_law(written)))
+
+
+def upper_term(
+    statement: RecordLeakage, problem: Mapping[str, Any], proof: Mapping[str, Any]
+) -> Term:
+    """Return the term of the upper end, from today's proof."""
+    cut = {} if statement.output is None else _cut(statement.output, problem, proof)
+    entries, views = proof["groups"], statement.priced(cut)
     runs = [_runs(statement, entry["records"]) if "records" in entry else None for entry in entries]
     groups: list[Any] = []
-    for place, (group, view) in enumerate(zip(statement.groups, statement.views, strict=True)):
-        earlier = next((i for i in range(place) if same(view, statement.views[i])), None)
+    for place, (group, view) in enumerate(zip(statement.groups, views, strict=True)):
+        earlier = next((i for i in range(place) if same(view, views[i])), None)
         if earlier is not None:
             groups.append(groups[earlier] if isinstance(groups[earlier], int) else earlier)
             continue
         found = next((entry for entry, own in zip(entries, runs, strict=True) if own == group), {})
-        groups.append(group_terms(found, view))
-    return {"rule": "max", "groups": groups}
+        scales = _scales(view, problem, found["records"]) if view.limits and found else None
+        groups.append(group_terms(found, view, scales))
+    return {"rule": "max", **cut, "groups": groups}
 
 
-def point_term(statement: RecordLeakage, records: Sequence[int], weights: Sequence[Any]) -> Term:
-    """Return the term of a lower end, from a witness's weights."""
+def _cut(output: Output, problem: Mapping[str, Any], proof: Mapping[str, Any]) -> Term:
+    """Return the edges of cells, and references, in the kernel's unit."""
+    found = {key: proof[key] for key in output.upper}
+    if isinstance(output, Noise) and output.kind == "uniform" and not output.rounded:
+        standard: Any = Mechanism.from_dict(problem["mechanism"]).standard
+        half = fmpq(*standard.noise.grain.as_integer_ratio())
+        found["edges"] = [str(proved(x) / half) for x in unpack(proof["edges"]).tolist()]
+    return found
+
+
+def _scales(view: View, problem: Mapping[str, Any], records: Sequence[int]) -> Any:
+    """Return the kernel's multipliers of limits for a unit of each of today's."""
+    mechanism, _, _, knowledge = prover.read_statement(problem)
+    old = limits_of(restrict(mechanism, tuple(records), knowledge))
+    new = [
+        [*(_float(x) for x in limit.c), _float(limit.bound), _float(limit.share)]
+        for limit in view.limits
+    ]
+    given = np.column_stack([old.coefficients, old.bounds, old.shares])
+    scales = np.zeros((len(given), len(new)))
+    for row, limit in zip(scales, given, strict=True):
+        sizes = [np.abs(limit).max() / np.abs(own).max() for own in new]
+        away = [np.abs(np.array(own) * x - limit).max() for own, x in zip(new, sizes, strict=True)]
+        j = int(np.argmin(away))
+        row[j] = sizes[j]
+    return scales
+
+
+def _float(x: Any) -> float:
+    return float(x.mid()) if isinstance(x, arb) else float(x.p) / float(x.q)
+
+
+def point_term(
+    statement: RecordLeakage, records: Sequence[int], weights: Sequence[Any], end: Mapping[str, Any]
+) -> Term:
+    """Return the term of a lower end, from a witness's weights, with the cells of another end."""
     place = statement.groups.index(_runs(statement, records))
     view = statement.views[place]
-    term = {"rule": "point", "group": place, "weights": list(weights)}
+    cut = {} if statement.output is None else {key: end[key] for key in statement.output.lower}
+    term = {"rule": "point", **cut, "group": place, "weights": list(weights)}
     if not view.exact:
         term["posteriors"] = _posteriors(view, law([proved(x) for x in weights]))
     return term
@@ -71,10 +135,11 @@ def point_term(statement: RecordLeakage, records: Sequence[int], weights: Sequen
 
 def points_of(bound: Bound, records: Sequence[int]) -> Callable[[Any], Term]:
     """Return how a certificate of this problem holds an adversary's weights about a group."""
-    assert bound.certificate is not None
+    made = bound.certificate
+    assert made is not None
     with precision():
-        statement = RecordLeakage.read(plain(bound.certificate.problem))
-    return lambda weights: point_term(statement, records, weights.tolist())
+        statement = RecordLeakage.read(plain(made.problem))
+    return lambda weights: point_term(statement, records, weights.tolist(), made.witness)
 
 
 def _runs(statement: RecordLeakage, records: Sequence[int]) -> tuple[int, ...]:
@@ -94,8 +159,12 @@ def _posteriors(view: View, w: Sequence[fmpq]) -> list[list[float]]:
     return (joint / joint.sum(axis=0)).tolist()
 
 
-def group_terms(entry: Mapping[str, Any], view: View) -> list[Term]:
-    """Return the terms of one group's entry, and the ceiling of its leakage."""
+def group_terms(entry: Mapping[str, Any], view: View, scales: Any = None) -> list[Term]:
+    """Return the terms of one group's entry, and the ceiling of its leakage.
+
+    `scales` makes of today's multipliers of limits the kernel's.
+    """
+    scales = np.zeros((0, 0)) if scales is None else scales
     found: list[Term] = []
     if view.times is not None and _ignored(view):
         found.append({"rule": "equal"})
@@ -105,9 +174,9 @@ def group_terms(entry: Mapping[str, Any], view: View) -> list[Term]:
         found.append(_ceiling(view))
     makers = {
         "choices": lambda packed: {"rule": "choices", "inputs": pack(unpack(packed), "<f8")},
-        "dataset": lambda part: _dataset(part, view),
-        "cells": lambda part: _cells(part, view),
-        "slabs": lambda part: _slabs(part, view),
+        "dataset": lambda part: _dataset(part, view, scales),
+        "cells": lambda part: _cells(part, view, scales),
+        "slabs": lambda part: _slabs(part, view, scales),
         "sharing": lambda part: _sharing(part, view),
     }
     found += [make(entry[key]) for key, make in makers.items() if key in entry]
@@ -115,7 +184,12 @@ def group_terms(entry: Mapping[str, Any], view: View) -> list[Term]:
 
 
 def _ignored(view: View) -> bool:
-    return view.exact and len({row.key for row in view.rows}) == 1 and view.times != 0
+    return (
+        view.extra is None
+        and view.exact
+        and len({row.key for row in view.rows}) == 1
+        and view.times != 0
+    )
 
 
 def _close(multiplier: Any, view: View, of: Term, limits: Any = None) -> Term:
@@ -127,13 +201,18 @@ def _leaf(start: int, stop: int) -> Any:
     return {"leaf": [start, stop]} if stop > start else []
 
 
-def _dataset(part: Mapping[str, Any], view: View) -> Term:
-    row = unpack(part["multipliers"]).tolist()
+def _dataset(part: Mapping[str, Any], view: View, scales: Any) -> Term:
+    row = unpack(part["multipliers"])
     of: Term = {"rule": "alphabet"}
     if row[1] > 0:
         t = unpack(part["output"]).tolist()
-        of = {"rule": "share", "q": row[1], "t": t, "values": [{"rule": "vertices"}] * view.k}
-    return _close(row[0], view, of, row[2:])
+        of = {
+            "rule": "share",
+            "q": float(row[1]),
+            "t": t,
+            "values": [{"rule": "vertices"}] * view.k,
+        }
+    return _close(float(row[0]), view, of, (row[2:] @ scales).tolist())
 
 
 def _ceiling(view: View) -> Term:
@@ -178,7 +257,7 @@ def _points(points: Sequence[Any]) -> dict[str, Any]:
     return {"points": list(points)} if points else {}
 
 
-def _cells(part: Mapping[str, Any], view: View) -> Term:
+def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
     k, n, gain = view.k, len(part["outputs"]), view.gain
     splits, cuts = unpack(part["splits"]), unpack(part["cuts"])
     old = unpack(part["leaves"]).astype(float)
@@ -186,15 +265,18 @@ def _cells(part: Mapping[str, Any], view: View) -> Term:
     nu = _nu(splits, cuts, old, n, k, gain)
     left_out = old[:, 0] < 0
     code = np.where(left_out, old[:, 0], 0.0)
-    more = old[:, 1 + n * k :]
-    leaves = np.column_stack([code, np.where(left_out, 0.0, old[:, 0]), nu, more])
+    start = 1 + n * k
+    more = [old[:, start : start + len(scales)] @ scales, old[:, start + len(scales) :]]
+    leaves = np.column_stack([code, np.where(left_out, 0.0, old[:, 0]), nu, *more])
     end = 2 + n * k
     of: Term = {"rule": "chord", "nu": _leaf(2, end)}
     if not isinstance(gain, Shannon) and view.times != 0:
         of, leaves = _priced_prior(of, part, view, leaves, end + limits)
     merged = part["outputs"] != [[y] for y in range(n)]
     if merged or "output" in part:
-        t = unpack(part["output"]).tolist() if "output" in part else shares(view, part["outputs"])
+        t = shares(view, part["outputs"])
+        if "output" in part:
+            t = _positive(unpack(part["output"]).tolist(), part["outputs"])
         of = {"rule": "price", "parts": part["outputs"], "t": t, "of": of}
     of = _close({"leaf": 1}, view, of, _leaf(end, end + limits))
     cover: Term = {
@@ -290,6 +372,15 @@ def shares(view: View, parts: Sequence[Sequence[int]]) -> list[float]:
                     t[y] = x / sum(own)
                 if min(own) > 0:
                     break
+    return _positive(t, parts)
+
+
+def _positive(t: list[float], parts: Sequence[Sequence[int]]) -> list[float]:
+    """Return the same with shares where there were none, of outputs that never occur."""
+    for part in parts:
+        if not any(t[y] for y in part):
+            for y in part:
+                t[y] = 1 / len(t)
     return t
 
 
@@ -300,7 +391,7 @@ def _merged(of: Term, outputs: Sequence[Sequence[int]], view: View) -> Term:
     return {"rule": "price", "parts": list(outputs), "t": shares(view, outputs), "of": of}
 
 
-def _slabs(part: Mapping[str, Any], view: View) -> Term:
+def _slabs(part: Mapping[str, Any], view: View, scales: Any) -> Term:
     n, size = len(part["outputs"]), len(view.rows)
     old = unpack(part["leaves"]).astype(float)
     small = np.array(
@@ -312,7 +403,7 @@ def _slabs(part: Mapping[str, Any], view: View) -> Term:
     log_t = np.log(t / t.sum(axis=1, keepdims=True))
     nu = old[:, 2 + n : 2 + n + size] / q - log_t @ small.T
     code = np.zeros((len(old), 1))
-    leaves = np.column_stack([code, old[:, :2], t, nu, old[:, 2 + n + size :]])
+    leaves = np.column_stack([code, old[:, :2], t, nu, old[:, 2 + n + size :] @ scales])
     end = 3 + n + size
     values, at = [], 3 + n
     for own in view.of:

@@ -20,14 +20,16 @@ the least value on their boxes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
+from cvxleak.kernel.knowledge import Knowledge, read_knowledge
 from cvxleak.kernel.lemmas import support
+from cvxleak.kernel.noise import Output, read_output
 from cvxleak.kernel.numbers import (
     ball,
     dot,
@@ -42,7 +44,7 @@ from cvxleak.kernel.numbers import (
 from cvxleak.kernel.reading import count, items, parts
 from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
-from cvxleak.kernel.view import Row, View, view_of
+from cvxleak.kernel.view import Row, View
 
 __all__ = ["RecordLeakage", "gain_below", "gain_of", "read_channel", "same", "upper_of_groups"]
 
@@ -63,46 +65,69 @@ class RecordLeakage:
         A view of each.
     rows : mapping
         The channel's row for each place of the query's value.
+    output : Output or None
+        The output, if it is not from a finite set. Each end says what cells it is cut into, and
+        rows have no entries before that.
     """
 
     space: Space
     groups: Sequence[tuple[int, ...]]
     views: Sequence[View]
     rows: Mapping[Any, Row]
+    output: Output | None = None
 
     @classmethod
     def read(cls, problem: Any) -> RecordLeakage:
         """Return the statement of a file."""
         known = {"mechanism", "entropy_floor", "size", "records"}
         parts(problem, known, "the problem", {"gain", "form", "adversaries"})
-        space, rows = read_mechanism(problem["mechanism"])
+        mechanism, output = problem["mechanism"], None
+        if isinstance(mechanism, Mapping) and "noise" in mechanism:
+            parts(mechanism, {"query", "noise"}, "the mechanism")
+            space = read_query(mechanism["query"])
+            output = read_output(mechanism["noise"], space)
+            rows = output.blank
+        else:
+            space, rows = read_mechanism(mechanism)
+        known = Knowledge(space)
+        if "adversaries" in problem:
+            known = read_knowledge(problem["adversaries"], space)
         floor = rational(problem["entropy_floor"])
-        groups = _groups(space, problem)
-        need("adversaries" not in problem, "knowledge about adversaries")
+        groups = _groups(known.space, problem)
         gained = "gain" in problem or "form" in problem
         if gained:
+            need(output is None, "a gain of an output that is not from a finite set")
             need({"gain", "form"} <= set(problem), "a gain and its form come together")
             need(problem["form"] in FORMS, f"no such form: {problem['form']!r:.40}")
         views = []
         for group in groups:
-            k = space.values_of(group)
-            charge("ball operations", k)
-            gain = read_gain(problem["gain"], k) if gained else Shannon()
-            times = FORMS[problem["form"]] if gained else 1
-            views.append(view_of(space.contexts(group), rows, floor, gain=gain, times=times))
-        return cls(space, groups, views, rows)
+            view = known.view(group, rows, floor)
+            gain = read_gain(problem["gain"], view.k) if gained else Shannon()
+            views.append(replace(view, gain=gain, times=FORMS[problem["form"]] if gained else 1))
+        return cls(known.space, groups, views, rows, output)
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the bound that a term of the file proves."""
-        groups = items(parts(data, {"rule", "groups"}, "an upper end")["groups"], "groups")
+        cut = frozenset() if self.output is None else self.output.upper
+        parts(data, {"rule", "groups"} | cut, "an upper end")
         need(data["rule"] == "max", f"no such rule of an upper end: {data['rule']!r:.40}")
-        return upper_of_groups(self.views, groups, leaf or Leaf())
+        return upper_of_groups(self.priced(data), items(data["groups"], "groups"), leaf or Leaf())
+
+    def priced(self, data: Mapping[str, Any]) -> Sequence[View]:
+        """Return the views that the terms of an upper end are about."""
+        if self.output is None:
+            return self.views
+        cells = self.output.cells(data)
+        return [cells.priced(view) for view in self.views]
 
     def lower(self, data: Any) -> arb:
         """Return the value that a witness of the file attains."""
-        parts(data, {"rule", "group", "weights"}, "a lower end", {"posteriors"})
+        cut = frozenset() if self.output is None else self.output.lower
+        parts(data, {"rule", "group", "weights"} | cut, "a lower end", {"posteriors"})
         need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
         view = self.views[count(data["group"], "group", below=len(self.views))]
+        if self.output is not None:
+            view = self.output.cells(data).of(view)
         weights = items(data["weights"], "weights", len(view.rows))
         w = law([proved(x) for x in weights], "the witness")
         check_adversary(view, w)
@@ -135,10 +160,16 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
 def same(one: View, other: View) -> bool:
     """Whether two views of one file are equal: then so is what is proved of them."""
     facts = [
-        ([row.key for row in v.rows], v.counts, v.of, v.limits, type(v.gain)) for v in (one, other)
+        ([row.key for row in v.rows], v.counts, v.of, v.labels, _bounds(v), type(v.gain))
+        for v in (one, other)
     ]
     written = all(row.key is not None for row in one.rows)
     return written and facts[0] == facts[1]
+
+
+def _bounds(view: View) -> list[tuple[Any, Any]]:
+    """Return what, besides the labels, tells the limits of views of one file apart."""
+    return [(limit.bound, limit.share) for limit in view.limits]
 
 
 def check_adversary(view: View, w: Sequence[fmpq]) -> None:
@@ -147,11 +178,13 @@ def check_adversary(view: View, w: Sequence[fmpq]) -> None:
     doubt = -total(map(xlogx, weights)) + dot(weights, view.logs)
     need(doubt >= view.floor, "the witness's entropy is not proved to reach the floor")
     for limit in view.limits:
-        if all(isinstance(x, fmpq) for x in (*limit.c, limit.bound)) and limit.share == 0:
-            need(dot(w, limit.c) <= limit.bound, "the witness violates a limit")
+        if limit.share == 0:
+            meets = dot(w, limit.c) <= limit.bound
         else:
-            most = limit.bound + limit.share * doubt
-            need(dot(weights, limit.c) <= most, "the witness violates a limit")
+            meets = dot(weights, limit.c) <= limit.bound + limit.share * doubt
+        if not meets and limit.center is not None:
+            meets = limit.bound >= 0 and limit.center(view.counts) == list(w)
+        need(meets, "the witness violates a limit")
 
 
 def gain_of(view: View, w: Sequence[arb]) -> arb:
@@ -217,7 +250,7 @@ def _formed(view: View, seen: arb, prior: Sequence[arb]) -> arb:
 # Statements --------------------------------------------------------------------------------------
 
 
-def read_mechanism(data: Any) -> tuple[Space, dict[Any, Row]]:
+def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:
     """Return the query and the channel's rows, by the place of the query's value."""
     keys = set(data) - {"query"} if isinstance(data, Mapping) else set()
     need(len(keys) == 1 and keys <= {"channel", "channel_set"}, "a mechanism: a query, a channel")

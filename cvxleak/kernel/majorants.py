@@ -63,11 +63,12 @@ class Majorant:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Alphabet(Rule, rule="alphabet", gives="J", when=["information"]):
-    """I(A;Y) <= H(A)."""
+    """I(A;Y) <= H(A), whatever the output: nothing need be added for the place in a cell."""
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return kappa = 1."""
-        return Majorant(leaf.lift(1), [leaf.lift(0)] * len(subject.rows))
+        c = [leaf.lift(0)] * len(subject.rows)
+        return Majorant(leaf.lift(1), c if subject.extra is None else [-x for x in subject.extra])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

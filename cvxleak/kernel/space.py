@@ -5,7 +5,9 @@ contributions of their values to a total (vectors of integers, perhaps modulo m)
 f's value for each total; or as a table with the place for each dataset.
 
 A context of a group I of records is an assignment of values to all others. Contexts are counted,
-not listed: the total of the others is distributed as a product of polynomials.
+not listed: the total of the others is distributed as a product of polynomials. Where an adversary
+is known (`cvxleak.kernel.knowledge`), totals have further entries, and records that differ in these
+are in different runs.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, pairwise, product
+from functools import cached_property
+from itertools import combinations, product
 from typing import Any
 
 from flint import fmpz_poly
@@ -24,7 +27,7 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import RefusedError, need
 from cvxleak.kernel.reading import count, items, parts
 
-__all__ = ["Run", "Space", "Total", "label", "read_query"]
+__all__ = ["Run", "Space", "Total", "label", "read_query", "steps", "together"]
 
 Total = tuple[int, ...]
 
@@ -47,32 +50,50 @@ class Space:
 
     Attributes
     ----------
-    runs : tuple of Run
-        The records, in order.
-    modulus : int or None
-        Totals are taken modulo this.
+    stretches : tuple of (contributions, int)
+        The records in order: how many of them in a row are alike.
+    moduli : tuple of int
+        Each entry of a total is taken modulo this, unless it is 0.
     place_of : mapping
         The place of the query's value at each total; of a table, at the dataset's number.
-    labels : tuple of str
-        The values that the query takes, as texts.
+    values : tuple
+        The query's values, as written.
     """
 
-    runs: tuple[Run, ...]
-    modulus: int | None
+    stretches: tuple[tuple[tuple[Total, ...], int], ...]
+    moduli: tuple[int, ...]
     place_of: Mapping[Total, int]
-    labels: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All records that are alike together, in the order of the first of them."""
+        found: Counter[tuple[Total, ...]] = Counter()
+        for own, n in self.stretches:
+            found[own] += n
+        return tuple(Run(own, n) for own, n in found.items())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The query's values, as texts."""
+        return tuple(map(label, self.values))
+
+    @cached_property
+    def width(self) -> int:
+        """How many entries of a total the query's value depends on."""
+        return len(next(iter(self.place_of)))
 
     @property
     def records(self) -> int:
         """How many records there are."""
-        return sum(run.records for run in self.runs)
+        return sum(n for _, n in self.stretches)
 
     def run_of(self, record: int) -> int:
         """Return the number of a record's run."""
-        for i, run in enumerate(self.runs):
-            if record < run.records:
-                return i
-            record -= run.records
+        for own, n in self.stretches:
+            if record < n:
+                return [run.contributions for run in self.runs].index(own)
+            record -= n
         raise RefusedError("no such record")
 
     def groups(self, size: int) -> list[tuple[int, ...]]:
@@ -90,28 +111,37 @@ class Space:
         """Return how many joint values a group has."""
         return math.prod(len(self.runs[i].contributions) for i in group)
 
-    def contexts(self, group: Sequence[int]) -> list[dict[int, int]]:
-        """Return, for each joint value of a group of runs, place of f's value -> contexts."""
+    def contexts(
+        self, group: Sequence[int], name: Callable[..., Hashable] | None = None
+    ) -> list[dict[tuple[int, Any], int]]:
+        """Return, for each joint value of a group of runs, place of f's value and name -> contexts.
+
+        `name`, if there is one, is called with what each record of the group adds to the total,
+        with what all others do, and with the total. Without a name contexts are left out.
+        """
         others = self.totals(group)
-        own = self.values_of(group)
-        charge("ball operations", own * len(others))
+        charge("ball operations", self.values_of(group) * len(others))
         found = []
         for joint in product(*(self.runs[i].contributions for i in group)):
-            counts: Counter[int] = Counter()
-            for total, n in others.items():
-                counts[self.place(self.add(total, *joint))] += n
+            counts: Counter[tuple[int, Any]] = Counter()
+            for rest, n in others.items():
+                whole = self.add(rest, *joint)
+                named = () if name is None else name(joint, rest, whole)
+                if named is not None:
+                    counts[self.place(whole), named] += n
             found.append(dict(counts))
         return found
 
     def place(self, total: Total) -> int:
-        """Return the place of the query's value at a total."""
-        need(total in self.place_of, f"a total without a value: {total}")
-        return self.place_of[total]
+        """Return the place of the query's value at a total, which may have further entries."""
+        own = total[: self.width]
+        need(own in self.place_of, f"a total without a value: {own}")
+        return self.place_of[own]
 
     def add(self, *totals: Total) -> Total:
         """Return a sum of totals."""
         sums = map(sum, zip(*totals, strict=True))
-        return tuple(x if self.modulus is None else x % self.modulus for x in sums)
+        return tuple(x % m if m else x for x, m in zip(sums, self.moduli, strict=True))
 
     def totals(self, group: Sequence[int] = ()) -> dict[Total, int]:
         """Return how many assignments of values to the records outside a group give each total."""
@@ -125,7 +155,7 @@ class Space:
     @property
     def zero(self) -> Total:
         """The empty total."""
-        return (0,) * len(self.runs[0].contributions[0])
+        return (0,) * len(self.moduli)
 
     def convolve(self, one: Mapping[Total, Any], other: Mapping[Total, Any]) -> dict[Total, Any]:
         """Return the numbers (or weights) of sums of two independent totals."""
@@ -150,20 +180,34 @@ class Space:
         return found
 
     def _power(self, run: Run, n: int) -> dict[Total, int]:
-        """Return the counts of totals of n records of a run; of one integer by a polynomial."""
-        one = Counter(run.contributions)
-        least = min(run.contributions)
-        length = (max(one)[0] - least[0]) * n if len(least) == 1 else LONGEST
-        if length >= LONGEST or n < 2:
-            return self.power(one, n)
+        """Return the counts of totals of n records of a run; on a line by a polynomial."""
+        origin, step, places = _line(run.contributions)
+        length = max(places) * n if places else LONGEST
+        if n < 2 or length >= LONGEST:
+            return self.power(Counter(run.contributions), n)
         # Each of the numbers has up to n log2 of the values' number bits.
-        charge("bytes of numbers", length * n * len(run.contributions).bit_length() // 8)
-        coefficients = [one[(x,)] for x in range(least[0], max(one)[0] + 1)]
+        charge("bytes of numbers", length * n * len(places).bit_length() // 8)
+        one = Counter(places)
+        coefficients = (fmpz_poly([one[x] for x in range(max(places) + 1)]) ** n).coeffs()
         found: Counter[Total] = Counter()
-        for x, m in enumerate((fmpz_poly(coefficients) ** n).coeffs()):
+        for x, m in enumerate(coefficients):
             if m:
-                found[self.add((x + n * least[0],))] += int(m)
+                total = (n * o + x * d for o, d in zip(origin, step, strict=True))
+                found[self.add(tuple(total))] += int(m)
         return dict(found)
+
+
+def _line(totals: Sequence[Total]) -> tuple[Total, Total, list[int]]:
+    """Return a total, a step, and how many steps lead to each; none of these if some do not."""
+    origin = min(totals)
+    away = [tuple(y - x for x, y in zip(origin, total, strict=True)) for total in totals]
+    divisor = max(math.gcd(*max(away)), 1)
+    step = tuple(x // divisor for x in max(away))
+    places = [next((x // d for x, d in zip(one, step, strict=True) if d), 0) for one in away]
+    fits = all(
+        tuple(place * d for d in step) == one for place, one in zip(places, away, strict=True)
+    )
+    return origin, step, places if fits else []
 
 
 # Reading --------------------------------------------------------------------------------------
@@ -178,38 +222,46 @@ def read_query(data: Any) -> Space:
         data, {"kind", "space", "contributions", "totals", "values", "modulus"}, "an additive query"
     )
     need(data["kind"] == "additive", f"no such query: {data['kind']!r:.40}")
-    modulus = None if data["modulus"] is None else count(data["modulus"], "modulus", 1)
+    modulus = 0 if data["modulus"] is None else count(data["modulus"], "modulus", 1)
     alphabets = _alphabets(data["space"])
     contributions = [
         (tuple(_total(part, modulus) for part in items(own, "contributions")), n)
         for own, n in _runs(data["contributions"], "contributions")
     ]
-    runs = _joined(alphabets, contributions)
-    width = {len(total) for run in runs for total in run.contributions}
+    stretches = _joined(alphabets, contributions)
+    width = {len(total) for own, _ in stretches for total in own}
     need(len(width) == 1, "contributions of different lengths")
     totals = [_total(total, modulus) for total in items(data["totals"], "totals")]
-    need(len(set(totals)) == len(totals), "a total twice")
-    names = [label(value) for value in items(data["values"], "values", len(totals))]
-    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    place_of = dict(zip(totals, (place[n] for n in names), strict=True))
-    return Space(runs, modulus, place_of, tuple(place))
+    need(totals and len(set(totals)) == len(totals), "no total, or one twice")
+    values = {label(value): value for value in items(data["values"], "values", len(totals))}
+    place = {name: i for i, name in enumerate(values)}
+    named = zip(totals, data["values"], strict=True)
+    place_of = {total: place[label(value)] for total, value in named}
+    return Space(stretches, (modulus,) * width.pop(), place_of, tuple(values.values()))
 
 
 def _table(data: Mapping[str, Any]) -> Space:
-    """Return a query that lists its value for each dataset, as a function of the number of it."""
+    """Return a query that lists its value for each dataset, by the dataset's number."""
     parts(data, {"kind", "space", "table", "values"}, "a query by a table")
     sizes = [size for size, n in _alphabets(data["space"]) for _ in range(n)]
     need(math.prod(sizes) <= LONGEST, "a table of too many datasets")
-    values = tuple(map(label, items(data["values"], "values")))
-    need(len(set(values)) == len(values), "a value of the query twice")
+    values = items(data["values"], "values")
+    need(len(set(map(label, values))) == len(values), "a value of the query twice")
     table = items(data["table"], "table", math.prod(sizes))
     places = [count(place, "table", below=len(values)) for place in table]
     need(set(places) == set(range(len(values))), "a value that the query never takes")
-    runs, step = [], math.prod(sizes)
+    found = [(tuple((a * step,) for a in range(size)), 1) for size, step in steps(sizes)]
+    place_of = {(i,): place for i, place in enumerate(places)}
+    return Space(tuple(found), (0,), place_of, tuple(values))
+
+
+def steps(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return each size, and by how much the number of a joint value grows with the next value."""
+    left, found = math.prod(sizes), []
     for size in sizes:
-        step //= size
-        runs.append(Run(tuple((a * step,) for a in range(size)), 1))
-    return Space(tuple(runs), None, {(i,): p for i, p in enumerate(places)}, values)
+        left //= size
+        found.append((size, left))
+    return found
 
 
 def _alphabets(data: Any) -> list[tuple[int, int]]:
@@ -232,33 +284,33 @@ def _runs(data: Any, what: str) -> Iterable[tuple[Any, int]]:
 
 def _joined(
     alphabets: Sequence[tuple[int, int]], contributions: Sequence[tuple[tuple[Total, ...], int]]
-) -> tuple[Run, ...]:
-    """Return runs of records that agree in both; each list counts the same records."""
-    need(
-        alphabets and sum(n for _, n in alphabets) == sum(n for _, n in contributions),
-        "the alphabets and the contributions are of different numbers of records",
-    )
-    ends = sorted({*_ends(alphabets), *_ends(contributions)})
+) -> tuple[tuple[tuple[Total, ...], int], ...]:
+    """Return stretches of records that agree in both."""
     found = []
-    for start, end in pairwise([0, *ends]):
-        size, own = _at(alphabets, start), _at(contributions, start)
+    for (size, own), n in together(alphabets, contributions):
         need(len(own) == size, "a contribution for each value is needed")
-        found.append(Run(own, end - start))
+        found.append((own, n))
+    need(found, "a dataset without records")
     return tuple(found)
 
 
-def _ends(runs: Sequence[tuple[Any, int]]) -> Iterable[int]:
-    return accumulate(n for _, n in runs)
+def together(*lists: Sequence[tuple[Any, int]]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Yield what lists of the same records say, and of how many records in a row."""
+    waiting = [list(one)[::-1] for one in lists]
+    while all(waiting):
+        n = min(one[-1][1] for one in waiting)
+        yield tuple(one[-1][0] for one in waiting), n
+        for one in waiting:
+            item, left = one.pop()
+            if left > n:
+                one.append((item, left - n))
+    need(not any(waiting), "lists that are of different numbers of records")
 
 
-def _at(runs: Sequence[tuple[Any, int]], record: int) -> Any:
-    return next(item for (item, _), end in zip(runs, _ends(runs), strict=True) if record < end)
-
-
-def _total(data: Any, modulus: int | None) -> Total:
+def _total(data: Any, modulus: int) -> Total:
     total = tuple(items(data, "a total"))
     need(total and all(type(x) is int and abs(x) < 1 << 62 for x in total), "a total: integers")
-    return total if modulus is None else tuple(x % modulus for x in total)
+    return tuple(x % modulus for x in total) if modulus else total
 
 
 def label(value: Any) -> str:

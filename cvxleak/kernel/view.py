@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from flint import arb, fmpz
+from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.gains import Gain, Shannon
 from cvxleak.kernel.lemmas import above_chord, chord_slope, divergence, support
@@ -62,11 +62,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Limit:
-    """What every adversary meets: <w, c> <= bound + share F(w), share >= 0."""
+    """What every adversary meets: <w, c> <= bound + share F(w), share >= 0.
+
+    Where the share is 0, c and the bound are fractions. `center`, if there is one, makes of the
+    multiplicities the distribution that has <w, c> = F(w).
+    """
 
     c: Sequence[Any]
     bound: Any
     share: Any
+    center: Callable[[Sequence[int]], Sequence[fmpq]] | None = None
 
     def lifted(self, lift: Callable[[Any], Any]) -> Limit:
         """Return it in another type of numbers."""
@@ -101,6 +106,8 @@ class View:
         The partition of the channel's outputs that this view's outputs are, after `price`.
     within : sequence of mappings, length N
         How many contexts of a group lead to each place of the query's value.
+    labels : sequence, length N
+        What of a group's contexts limits depend on.
     known : dict
         What rules keep of it; never part of a file.
     """
@@ -116,6 +123,7 @@ class View:
     extra: Sequence[Any] | None = None
     merged: Sequence[Sequence[int]] | None = None
     within: Sequence[Mapping[Any, int]] = ()
+    labels: Sequence[Any] = ()
     known: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -164,32 +172,39 @@ class View:
 
 
 def view_of(
-    contexts: Sequence[Mapping[Any, int]],
+    contexts: Sequence[Mapping[tuple[Any, Any], int]],
     rows: Mapping[Any, Row],
     floor: Any,
     **more: Any,
 ) -> View:
-    """Return the view of a group, from the number of contexts of each value by row's place.
+    """Return the view of a group, from the number of contexts of each value by place and label.
 
-    Contexts with rows that are equal as written form one group; groups are in the order of these.
+    Contexts with the same label and rows that are equal as written form one group of contexts;
+    these are in the order of the rows, and of the labels.
     """
     written = sorted({row.key for row in rows.values() if row.key is not None})
     ranks: dict[Any, tuple[int, Any]] = {key: (0, i) for i, key in enumerate(written)}
     rank = {place: ranks.get(row.key, (1, place)) for place, row in rows.items()}
-    flat: list[Row] = []
-    within: list[dict[Any, int]] = []
+    found: list[tuple[Row, Any, dict[Any, int]]] = []
     of: list[list[int]] = []
     for own in contexts:
-        merged: dict[tuple[int, Any], dict[Any, int]] = {}
-        for place, n in sorted(own.items()):
-            merged.setdefault(rank[place], {})[place] = n
-        of.append(list(range(len(flat), len(flat) + len(merged))))
-        for _, places in sorted(merged.items()):
-            flat.append(rows[min(places)])
-            within.append(places)
+        merged: dict[Any, dict[Any, int]] = {}
+        for (place, label), n in sorted(own.items()):
+            merged.setdefault((rank[place], label), {})[place] = n
+        of.append(list(range(len(found), len(found) + len(merged))))
+        for (_, label), places in sorted(merged.items()):
+            found.append((rows[min(places)], label, places))
     need(all(of), "a value without contexts")
-    counts = [sum(own.values()) for own in within]
-    logs = [arb(fmpz(n)).log() for n in counts]
+    counts = [sum(places.values()) for *_, places in found]
     most = arb(fmpz(sum(counts))).log()
     need(not ball(floor) > most + ROUNDING, "a floor that no adversary reaches")
-    return View(flat, counts, logs, of, ball(floor).min(most), within=within, **more)
+    return View(
+        [row for row, *_ in found],
+        counts,
+        [arb(fmpz(n)).log() for n in counts],
+        of,
+        ball(floor).min(most),
+        within=[places for *_, places in found],
+        labels=[label for _, label, _ in found],
+        **more,
+    )
