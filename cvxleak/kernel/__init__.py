@@ -6,7 +6,7 @@ whose fields are its signature, and whose `evaluate` is written once for all typ
 :doc:`/kernel` states the lemmas and lists the rules.
 
 - `numbers`, `many`, `budget`, `reading`: arithmetic, and files read strictly;
-- `space`, `gains`, `view`: what a proof is about;
+- `space`, `knowledge`, `noise`, `gains`, `view`: what a proof is about;
 - `terms`, `lemmas`: what a rule is, and what rules share;
 - `majorants`, `values`, `bounds`, `covers`: the rules;
 - `leakage`, `claims`: statements, and the check of a file.

@@ -63,7 +63,10 @@ class Majorant:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Alphabet(Rule, rule="alphabet", gives="J", when=["information"]):
-    """I(A;Y) <= H(A), whatever the output: nothing need be added for the place in a cell."""
+    """I(A;Y) <= H(A).
+
+    Of a real output, too: c takes off what `close` adds for the place in a cell.
+    """
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return kappa = 1."""
