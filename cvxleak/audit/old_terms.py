@@ -109,7 +109,7 @@ def _scales(view: View, problem: Mapping[str, Any], records: Sequence[int]) -> A
     given = np.column_stack([old.coefficients, old.bounds, old.shares])
     scales = np.zeros((len(given), len(new)))
     for row, limit in zip(scales, given, strict=True):
-        sizes = [np.abs(limit).max() / np.abs(own).max() for own in new]
+        sizes = [np.abs(limit).max() / (np.abs(own).max() or 1.0) for own in new]
         away = [np.abs(np.array(own) * x - limit).max() for own, x in zip(new, sizes, strict=True)]
         j = int(np.argmin(away))
         row[j] = sizes[j]
