@@ -33,6 +33,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
+from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import ball, law, log, need, rational, total
 from cvxleak.kernel.reading import count, items, parts
 from cvxleak.kernel.space import LONGEST, Space, Total, read_query, steps, together
@@ -130,6 +131,7 @@ class Marginals(Piece):
     def columns(self, kinds: Sequence[tuple[Any, int]]) -> tuple[Total, list[Columns]]:
         """Return indicators of each kind's values that are counted."""
         places = [(i, u) for i, (named, _) in enumerate(kinds) if named for u in self.counted]
+        charge("bytes of numbers", 8 * len(places) * sum(size for _, size in kinds))
         for named, size in kinds:
             need(not named or size == len(self.law), "marginals: a law of another length")
         return (0,) * len(places), [
@@ -314,6 +316,7 @@ def _read_near(data: Mapping[str, Any], space: Space) -> Near:
     runs = [items(run, "laws", 2) for run in items(data["laws"], "laws")]
     laws = [(law(items(one, "laws"), "laws"), count(n, "laws", 1)) for one, n in runs]
     bases = sorted({p for one, _ in laws for p in one})
+    charge("bytes of numbers", 8 * len(bases) * sum(len(one) for one, _ in laws))
     marks = [(tuple(tuple(int(p == b) for b in bases) for p in one), n) for one, n in laws]
     return Near(radius, marks, lambda whole: list(zip(bases, whole, strict=True)))
 

@@ -8,7 +8,8 @@ without a gain, otherwise "posterior" (T = 0), "rise" (T = 1) or "factor" (the q
 The term of an upper end is {"rule": "max", "groups": one entry for each audited group}: a list of
 B-terms, the least of which counts, or the number of an earlier group whose view is the same. That
 of a lower end is {"rule": "point", "group", "weights": w}, a witness in whom F(w) >= b and all
-limits are proved. Over a set of channels it has "posteriors", phi(a|y), too: for every channel Q
+limits are proved. Of a real output each end says its cells, too (`cvxleak.kernel.noise`). Over a
+set of channels a lower end has "posteriors", phi(a|y), too: for every channel Q
 
     I(A;Y) >= sum_g w_g sum_y R_gy log(phi(a|y) / pi_a),
 

@@ -119,6 +119,7 @@ class Cells:
 
     def priced(self, view: View) -> View:
         """Return a view of the cells, and what the place in a cell tells as `extra`."""
+        charge("ball operations", 4 * len(self.costs) * len(view.rows))
         cells, most = self.of(view), arb(view.k).log()
         chosen = []
         for c, known in enumerate(self.costs):
@@ -190,6 +191,7 @@ class Noise(Output):
         references = [fmpq(0)] * len(ends)
         if "references" in data:
             references = _numbers(data["references"], "references")
+            need(len(references) == len(ends), "a reference for each cell is needed")
         costs = [self._cost(*cell, t) for cell, t in zip(ends, references, strict=True)]
         rows = [[self._mass(_less(lo, v), _less(hi, v)) for lo, hi in ends] for v in self.places]
         return Cells([Row(r, key=self.blank[i].key) for i, r in enumerate(rows)], costs)
@@ -354,7 +356,10 @@ def _read_bounded(data: Mapping[str, Any], labels: Sequence[str]) -> Bounded:
         need(sum(a for a, _ in ends) <= 1 <= sum(b for _, b in ends), "masses without a law")
         key = (*(a for a, _ in ends), len(rows))
         rows.append(Row([ball(a).union(ball(b)) for a, b in ends], key=key))
-    moves = [items(row, "oscillation", cells) for row in items(data["oscillation"], "", values)]
+    moves = [
+        items(row, "oscillation", cells)
+        for row in items(data["oscillation"], "oscillation", values)
+    ]
     costs: list[Sequence[arb] | None] = []
     for column in zip(*moves, strict=True):
         known = [None if d == "inf" else rational(d) for d in column]
