@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 
 from flint import arb
 
-from cvxleak.kernel import bounds, covers, majorants, values
+from cvxleak.kernel import bounds, covers, majorants, ratio, values
 from cvxleak.kernel.budget import limited
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, exact, lower, need, precision, upper
@@ -31,7 +31,7 @@ __all__ = ["FORMAT", "KINDS", "SCHEMA", "Checked", "Statement", "check", "digest
 FORMAT = "cvxleak-certificate"
 SCHEMA = 3
 
-LOADED = (bounds, covers, majorants, values)
+LOADED = (bounds, covers, majorants, ratio, values)
 """The modules whose rules a file may name."""
 
 

@@ -18,6 +18,7 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 | exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
 | exp a, a < -699, r_a < 1/4 | 3 m, m = e^max(a, -700) | it is in (0, 4 m] |
 | max, min | max(r_a, r_b) | they are Lipschitz in the largest norm |
+| ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger (smaller) | only it is taken |
 | x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
 | sum of n products | sum of the products' r, and (n + 2) u sum \|xy\| | Higham, section 3.1 |
 
@@ -30,7 +31,7 @@ r_b) < 2^52, so that an underflow of m adds less than 2^-1000; 2^-1070 is for th
 a small divisor would make large.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
-so: the leaf is then evaluated in balls. An operation never drops a radius. A number that is exactly
+so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly
 0 has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt and x log x.
 """
 
@@ -44,9 +45,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from cvxleak.kernel.numbers import largest, precision, total
+from cvxleak.kernel.numbers import largest, precision, total, upper
 
-__all__ = ["Many"]
+__all__ = ["Balls", "Many"]
 
 Array = NDArray[np.float64]
 
@@ -126,22 +127,36 @@ class Many:
     """
 
     __slots__ = ("m", "r")
+    __array_ufunc__ = None
+    """Arithmetic of arrays of floats with these is done here."""
 
     def __init__(self, m: Any, r: Any = 0.0) -> None:
         self.m, self.r = m, r
 
     @staticmethod
     def of(x: Any) -> Many:
-        """Return a number as one ball for all leaves. A float stands for itself, exactly."""
+        """Return a number as one ball for all leaves. Floats stand for themselves, exactly."""
         if isinstance(x, Many):
             return x
         if isinstance(x, float):
             return Many(x, 0.0 if math.isfinite(x) else np.inf)
+        if isinstance(x, np.ndarray):
+            return Many(x, np.where(np.isfinite(x), 0.0, np.inf))
         found = x if isinstance(x, arb) else arb(x)
         if found == 0:
             return Many(0.0)
         m, r = float(found.mid()), float(found.rad())
         return Many(m, _outward(2 * r + 2 * U * abs(m)) if abs(m) < LARGE else np.inf)
+
+    @staticmethod
+    def table(x: Any) -> Many:
+        """Return an array of balls as float balls."""
+        made = [Many.of(one) for one in x.flat]
+        m, r = np.array([(y.m, y.r) for y in made], dtype=float).T
+        return Many(m.reshape(x.shape), r.reshape(x.shape))
+
+    def __getitem__(self, at: Any) -> Many:
+        return Many(self.m[at], np.broadcast_to(self.r, self.m.shape)[at])
 
     def certain(self) -> NDArray[np.bool_]:
         """Whether an entry says anything."""
@@ -215,12 +230,13 @@ class Many:
     def max(self, other: Any) -> Many:
         """Return the larger one, entry by entry."""
         b = Many.of(other)
-        return Many(np.maximum(self.m, b.m), np.maximum(self.r, b.r))
+        above, r = self.m - b.m, np.maximum(self.r, b.r)
+        r = np.where(np.abs(above) > 4 * r, np.where(above > 0, self.r, b.r), r)
+        return Many(np.maximum(self.m, b.m), r)
 
     def min(self, other: Any) -> Many:
         """Return the smaller one, entry by entry."""
-        b = Many.of(other)
-        return Many(np.minimum(self.m, b.m), np.maximum(self.r, b.r))
+        return -(-self).max(-Many.of(other))
 
     def xlogx(self) -> Many:
         """Return x log x of a number >= 0; of an exact 0 an exact 0."""
@@ -246,6 +262,15 @@ class Many:
         # The last factor is for the sums of radii themselves.
         return Many(m, _outward((spread + (n + 2) * U * size) * (1 + (n + 8) * 2.0**-50)))
 
+    def inner(self, other: Any, axis: int = -1) -> Many:
+        """Return inner products along an axis of arrays, as `dot` does."""
+        b = Many.of(other)
+        m = self.m * b.m
+        n = m.shape[axis]
+        spread = np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r)
+        r = np.sum(spread, axis) + (n + 2) * U * np.sum(np.abs(m), axis)
+        return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
+
     def soft(self, terms: Sequence[Any]) -> Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
 
@@ -259,3 +284,48 @@ class Many:
         y = at + scale * total(((x - at) / scale).exp() for x in map(Many.of, terms)).log()
         most = np.maximum(self.m + self.r, 0.0) * (np.log(len(terms)) + 1)
         return Many(np.where(flat, top.m, y.m), np.where(flat, _outward(top.r + most), y.r))
+
+
+class Balls(np.ndarray):
+    """An array of balls of 128 bits, with what `Many` has for arrays."""
+
+    @staticmethod
+    def of(x: Any) -> Any:
+        """Return numbers as an array of balls; floats stand for themselves, exactly."""
+        return np.asarray(_as_balls(np.asarray(x, dtype=object))).view(Balls)
+
+    @property
+    def m(self) -> Array:
+        """The middles."""
+        return np.asarray(_middles(self), dtype=float)
+
+    def certain(self) -> NDArray[np.bool_]:
+        """Whether an entry says anything."""
+        return np.asarray(_finite(self), dtype=bool)
+
+    def upper(self) -> Array:
+        """Return what no number in the balls is above."""
+        return np.asarray(_uppers(self), dtype=float)
+
+    def exp(self) -> Any:
+        """Return the exponential."""
+        return np.exp(self)
+
+    def log(self) -> Any:
+        """Return the logarithm."""
+        return np.log(self)
+
+    def max(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the larger one, entry by entry."""
+        return _largest(self, other)
+
+    def inner(self, other: Any, axis: int = -1) -> Any:
+        """Return inner products along an axis."""
+        return (self * other).sum(axis, keepdims=True).squeeze(axis)
+
+
+_as_balls = np.frompyfunc(arb, 1, 1)
+_middles = np.frompyfunc(lambda x: float(x.mid()), 1, 1)
+_finite = np.frompyfunc(lambda x: x.is_finite(), 1, 1)
+_uppers = np.frompyfunc(upper, 1, 1)
+_largest = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
