@@ -49,7 +49,7 @@ from cvxleak.kernel.terms import (
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import View
 
-__all__ = ["Cell", "Cover", "MassRanges", "OutputRanges", "PosteriorCells", "Ranges", "Slabs"]
+__all__ = ["Cells", "Cover", "MassRanges", "OutputRanges", "PosteriorCells", "Ranges", "Slabs"]
 
 BATCH = 4096
 """Leaves that are evaluated at once in float balls."""
@@ -236,21 +236,17 @@ def _replaced(places: Any, number: Any) -> Any:
 # Cells of posteriors -----------------------------------------------------------------------------
 
 
-class Cell:
-    """A simplex of distributions on A, by its vertices; in floats once they are wanted."""
+@dataclass(frozen=True)
+class Cells:
+    """A simplex of distributions on A for each output: the places of its vertices in `points`."""
 
-    __slots__ = ("_floats", "vertices")
+    points: list[list[arb]]
+    cells: list[tuple[int, ...]]
 
-    def __init__(self, vertices: list[list[arb]]) -> None:
-        self.vertices = vertices
-        self._floats: Any = None
-
-    def floats(self) -> Any:
-        """Return the vertices as float balls, shape (k, k, 2)."""
-        if self._floats is None:
-            made = [[Many.of(x) for x in v] for v in self.vertices]
-            self._floats = np.array([[(x.m, x.r) for x in v] for v in made])
-        return self._floats
+    @property
+    def vertices(self) -> list[list[list[arb]]]:
+        """The vertices of each cell."""
+        return [[self.points[i] for i in cell] for cell in self.cells]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -294,54 +290,51 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
             subject = _symmetric(subject, self.symmetries.tolist())
         return super().evaluate(subject, leaf)
 
-    def root(self, subject: View) -> list[Cell]:
+    def root(self, subject: View) -> Cells:
         """Return all distributions, for each part."""
-        k = subject.k
-        whole = Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])
-        return [whole] * (subject.n if self.parts is None else len(self.parts))
+        k = range(subject.k)
+        corners = [[arb(int(i == j)) for j in k] for i in k]
+        n = subject.n if self.parts is None else len(self.parts)
+        return Cells(corners, [tuple(k)] * n)
 
-    def split(self, part: list[Cell], y: int, i: int, j: int, cut: float) -> tuple[Any, Any]:
+    def split(self, part: Cells, y: int, i: int, j: int, cut: float) -> tuple[Any, Any]:
         """Return the cells with either end of an edge moved to the cut."""
-        need(y < len(part), "cells: no such output")
-        v = part[y].vertices
-        need(0 <= i < len(v) and 0 <= j < len(v) and i != j, "cells: no such edge")
+        points, cells = part.points, part.cells
+        need(y < len(cells), "cells: no such output")
+        cell = cells[y]
+        need(0 <= i < len(cell) and 0 <= j < len(cell) and i != j, "cells: no such edge")
         need(0 < cut < 1, "cells: a cut outside of its edge")
-        t = arb(cut)
-        point = [(1 - t) * x + t * z for x, z in zip(v[i], v[j], strict=True)]
+        t, ends = arb(cut), zip(points[cell[i]], points[cell[j]], strict=True)
+        new = len(points)
+        points.append([(1 - t) * x + t * z for x, z in ends])
         found = []
         for moved in (j, i):
-            cell = Cell([point if place == moved else old for place, old in enumerate(v)])
-            found.append([*part[:y], cell, *part[y + 1 :]])
+            own = tuple(new if place == moved else old for place, old in enumerate(cell))
+            found.append(Cells(points, [*cells[:y], own, *cells[y + 1 :]]))
         return found[0], found[1]
 
-    def in_balls(self, part: list[Cell]) -> list[list[list[arb]]]:
+    def in_balls(self, part: Cells) -> list[list[list[arb]]]:
         """Return the vertices of each cell."""
-        return [cell.vertices for cell in part]
+        return part.vertices
 
-    def in_many(self, parts: Sequence[list[Cell]]) -> list[list[list[Many]]]:
+    def in_many(self, parts: Sequence[Cells]) -> list[list[list[Many]]]:
         """Return the vertices of each cell, for many leaves."""
-        places: dict[int, int] = {}
-        cells: list[Cell] = []
-        for part in parts:
-            for cell in part:
-                if places.setdefault(id(cell), len(cells)) == len(cells):
-                    cells.append(cell)
-        table = np.array([cell.floats() for cell in cells])
-        at = np.array([[places[id(cell)] for cell in part] for part in parts])
-        k = range(table.shape[1])
-        return [
-            [[Many(table[own, i, a, 0], table[own, i, a, 1]) for a in k] for i in k] for own in at.T
-        ]
+        at = np.array([part.cells for part in parts])
+        used, places = np.unique(at, return_inverse=True)
+        floats = [[Many.of(x) for x in parts[0].points[i]] for i in used.tolist()]
+        columns = np.array([[(x.m, x.r) for x in point] for point in floats]).transpose(1, 2, 0)
+        vertices = places.reshape(at.shape).transpose(1, 2, 0)
+        return [[[Many(m[own], r[own]) for m, r in columns] for own in cell] for cell in vertices]
 
-    def superfluous(self, part: list[Cell], code: int) -> None:
+    def superfluous(self, part: Cells, code: int) -> None:
         """Refuse unless a symmetry raises tau of every adversary in the leaf."""
-        k, n = len(part[0].vertices), len(part)
+        k, n = len(part.points[0]), len(part.cells)
         row = self.symmetries[code].tolist()
         p, s = row[:k], row[k:]
         rises = []
-        for y, cell in enumerate(part):
+        for y, cell in enumerate(part.vertices):
             weights = [arb(a * (n - y) - p[a] * (n - s[y])) for a in range(k)]
-            rises.append(largest(dot(v, weights) for v in cell.vertices))
+            rises.append(largest(dot(v, weights) for v in cell))
         need(total(rises) < 0, "cells: a leaf is missing")
 
 
@@ -428,11 +421,12 @@ class _Tight(RangeCover):
     def trimmed(self, part: Ranges) -> Ranges | None:
         """Return the ranges that the sum leaves; None if they are empty."""
         need(len(part.lo) <= 1 << 12, f"{self.rule}: too many functionals")
-        low, high = sum(part.lo), sum(part.hi)
-        lo = [max(a, 1 - (high - b)) for a, b in zip(part.lo, part.hi, strict=True)]
-        hi = [min(b, 1 - (low - a)) for a, b in zip(part.lo, part.hi, strict=True)]
-        empty = any(a > b for a, b in zip(lo, hi, strict=True))
-        return None if empty else Ranges(lo, hi, part.meaning)
+        below, above = 1 - sum(part.lo), sum(part.hi) - 1
+        if below < 0 or above < 0:
+            return None
+        ends = list(zip(part.lo, part.hi, strict=True))
+        lo, hi = [max(a, b - above) for a, b in ends], [min(b, a + below) for a, b in ends]
+        return Ranges(lo, hi, part.meaning)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -86,10 +86,10 @@ def _threshold(lo: Sequence[Any], hi: Sequence[Any], x: Sequence[Any]) -> Any:
             if room <= 0:
                 break
         return x[at]
-    shape = np.broadcast_shapes(*(np.shape(middle(z)) for z in (*x, *lo, *hi)), (1,))
     sizes, low, high = (
-        np.array([np.broadcast_to(middle(z), shape) for z in zs]) for zs in (x, lo, hi)
+        np.stack(np.broadcast_arrays(*map(middle, zs), np.zeros(1))[:-1]) for zs in (x, lo, hi)
     )
+    # Where sizes are the same for all leaves, they are sorted once.
     order = np.argsort(-sizes, axis=0)
     filled = np.cumsum(np.take_along_axis(high - low, order, 0), axis=0)
     at = np.minimum((filled < 1 - low.sum(0)).sum(0), len(x) - 1)
