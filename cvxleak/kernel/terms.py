@@ -363,7 +363,8 @@ class Rule:
         """Return the fields of a term of this rule in a file."""
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         found = {f.name: f.metadata["part"] for f in fields if "part" in f.metadata}
-        return dict(sorted(found.items(), key=lambda item: item[0] == "of"))  # of the others
+        last = {"leaves": 1, "of": 2}  # what `inside` makes of the others' shape
+        return dict(sorted(found.items(), key=lambda item: last.get(item[0], 0)))
 
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:

@@ -75,16 +75,18 @@ class Drawer:
 
     def term(self, judgement: str, shape: Shape, rule: str | None = None) -> dict[str, Any]:
         """Return a term that is read without complaint; of one rule if it is given."""
-        for _ in range(40):
+        names = [
+            name
+            for name, cls in RULES.items()
+            if cls.gives == judgement
+            and rule in (None, name)
+            and all(CONDITIONS[condition](shape) for condition in cls.when)
+        ]
+        for _ in range(8 if names and shape.depth < 7 else 0):
             self.draws -= 1
             if self.draws < 0:
                 break
-            names = [name for name, cls in RULES.items() if cls.gives == judgement]
-            name = rule or names[int(self.rng.integers(len(names)))]
-            if shape.depth > 9 or not all(CONDITIONS[c](shape) for c in RULES[name].when):
-                if rule is not None:
-                    raise RefusedError("a condition")
-                continue
+            name = names[int(self.rng.integers(len(names)))]
             try:
                 found = self._fields(name, shape)
                 read_term(found, judgement, shape)
@@ -97,15 +99,16 @@ class Drawer:
         cls, found, data = RULES[name], {}, {"rule": name}
         inner = int(self.rng.integers(0, 4))
         for field, part in cls.signature().items():
-            if part.optional and self.rng.random() < 0.6:
+            if part.optional and self.rng.random() < 0.75:
                 continue
-            here = replace(cls.inside(shape, found), depth=shape.depth + 1)
+            inside = cls.inside(shape, found)
+            here = replace(inside, depth=shape.depth + 1, judgement=cls.gives)
             if field == "nodes":
-                data[field] = self._nodes(inner, here, edges="table" in part.says)
+                data[field] = self._nodes(inner, here, width=cls.node)  # type: ignore[attr-defined]
             elif field in ("cuts", "leaves"):
                 data[field] = self._cuts(inner) if field == "cuts" else self._leaves(inner)
             else:
-                data[field] = self._field(part.says, here)
+                data[field] = self._field(part.says.replace("the same kind", cls.gives), here)
             found[field] = part.read(data[field], field, here)
         return data
 
@@ -162,7 +165,7 @@ class Drawer:
             return [self.term(judgement, replace(shape, value=a)) for a in range(shape.k)]
         return [self.term(judgement, shape) for _ in range(int(self.rng.integers(1, 3)))]
 
-    def _nodes(self, inner: int, shape: Shape, *, edges: bool) -> Any:
+    def _nodes(self, inner: int, shape: Shape, *, width: int) -> Any:
         """Return a random tree in preorder, of one or two outputs, functionals or values."""
         kinds: list[bool] = []
         open_, left = 1, inner
@@ -172,9 +175,7 @@ class Drawer:
             left -= node
             open_ += 1 if node else -1
         first = [int(self.rng.integers(2)) if node else -1 for node in kinds]
-        if not edges:
-            return pack(first, "<i4")
-        ends = [self.rng.permutation(shape.k)[:2].tolist() for _ in first]
+        ends = [self.rng.permutation(shape.k)[: width - 1].tolist() for _ in first]
         return pack([[y, *own] for y, own in zip(first, ends, strict=True)], "<i4")
 
     def _cuts(self, inner: int) -> Any:

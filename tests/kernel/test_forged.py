@@ -79,7 +79,7 @@ def share(*values_: Any, q: Any = 1, t: Any = (1, 1, 1)) -> dict[str, Any]:
 
 
 def cover(rule: str, of: Any, leaves: Any = ((0.0,),), **more: Any) -> dict[str, Any]:
-    nodes = [[-1, -1, -1]] if rule == "cells" else [-1]
+    nodes = [[-1, -1, -1]] if rule == "cells" else [[-1]]
     tree = {"nodes": pack(nodes, "<i4"), "cuts": pack([], "<f8"), "leaves": pack(leaves, "<f8")}
     return {"rule": rule, **tree, "of": [of], **more}
 
@@ -140,7 +140,7 @@ def split_cells(node: Any = (0, 0, 1), cut: float = 0.5, leaves: Any = ((0.0,), 
 
 
 def split_shares(node: int = 0, cut: float = 0.5) -> Any:
-    one = SHARES | {"nodes": pack([node, -1, -1], "<i4"), "cuts": pack([cut], "<f8")}
+    one = SHARES | {"nodes": pack([[node], [-1], [-1]], "<i4"), "cuts": pack([cut], "<f8")}
     one["leaves"] = pack([[0.0], [0.0]], "<f8")
     return close(share(one, one))
 
@@ -162,7 +162,11 @@ REFUSED: dict[str, Any] = {
     "slabs in a V-cover": close(share(SLABS, SLABS)),
     "symmetries of a V-cover": close(share(SHARES | {"symmetries": IDENTITY}, SHARES)),
     "NaN as a cut": SLABS
-    | {"nodes": pack([0, -1, -1], "<i4"), "cuts": NAN_CUT, "leaves": pack([[0.0]] * 2, "<f8")},
+    | {
+        "nodes": pack([[0], [-1], [-1]], "<i4"),
+        "cuts": NAN_CUT,
+        "leaves": pack([[0.0]] * 2, "<f8"),
+    },
     "NaN in a functional": SLABS | {"functional": NOT_FINITE},
     "NaN in text": close(GOLDEN, "nan"),
     "symmetries with merged parts": CELLS | {"symmetries": IDENTITY, "parts": [[0, 1], [2]]},
@@ -271,10 +275,12 @@ REFUSED: dict[str, Any] = {
     ),
     "a slab that is none": SLABS
     | {
-        "nodes": pack([2, -1, -1], "<i4"),
+        "nodes": pack([[2], [-1], [-1]], "<i4"),
         "cuts": pack([0.5], "<f8"),
         "leaves": pack([[0.0]] * 2, "<f8"),
     },
+    "a functional of leaves": SLABS
+    | {"functional": {"leaf": [1, 7]}, "leaves": pack([[0.0, 0, 1, 2, 0, 1, 2]], "<f8")},
     # Symmetries.
     "a symmetry that is none": CELLS | {"symmetries": pack([[1, 0, 0, 1, 2]], "<i4")},
     "a symmetry that is no permutation": CELLS | {"symmetries": pack([[1, 1, 2, 1, 0]], "<i4")},
@@ -329,7 +335,7 @@ def test_unit_vectors_at_the_ends_of_a_slab_are_among_its_vertices(low: Any, hig
     x = [low, "1/2", high]
     term = SLABS | {"functional": x + x}
     assert prove(term) >= attained()
-    halves = {"nodes": pack([0, -1, -1], "<i4"), "cuts": pack([0.5], "<f8")}
+    halves = {"nodes": pack([[0], [-1], [-1]], "<i4"), "cuts": pack([0.5], "<f8")}
     term |= halves | {"leaves": pack([[0.0], [0.0]], "<f8")}
     assert prove(term) >= attained()
 
