@@ -44,7 +44,11 @@ def random_view(rng: np.random.Generator, *, gain: bool = False, boxes: bool = F
         else:
             rows[place] = Row(list(map(ball, law)), key=tuple(law))
     contexts = [
-        {p: int(rng.integers(1, 9)) for p in range(places) if rng.random() < 0.7 or p == a % places}
+        {
+            (p, 0): int(rng.integers(1, 9))
+            for p in range(places)
+            if rng.random() < 0.7 or p == a % places
+        }
         for a in range(k)
     ]
     most = np.log(sum(sum(own.values()) for own in contexts))
