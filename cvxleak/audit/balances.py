@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak.audit.old_terms_claims import difference
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.turns import audit_in_turns
@@ -165,8 +166,8 @@ def balance_of(
         parts["leakage"].problem,
         lower,
         upper,
-        {name: part.witness for name, part in parts.items()},
-        {name: part.proof for name, part in parts.items()},
+        difference(parts["capacity"].witness, parts["leakage"].proof),
+        difference(parts["capacity"].proof, parts["leakage"].witness),
     )
     found = Bound.proved(
         "balance",

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.old_terms_claims import claimed
 from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.validation import Array, instance
@@ -20,7 +21,7 @@ from cvxleak.core.work import spend
 from cvxleak.model import ChannelSet, Lumped, Mechanism, RealOutput
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.proofs import Certificate
-from cvxleak.proofs.total_disclosure import outputs_of, prove
+from cvxleak.proofs.total_disclosure import outputs_of
 
 __all__ = ["total_disclosure"]
 
@@ -131,7 +132,7 @@ def total_disclosure(
     }
     witness = {"records": list(best.group), "values": best.values.tolist()}
     proof = {"groups": [{"records": list(s.group), "tree": list(s.nodes())} for s in searches]}
-    lower, upper = prove(problem, witness, proof)
+    lower, upper, below, above = claimed("total-disclosure", problem, witness, proof)
     closed = gap.closed(lower, upper)
     return Bound.proved(
         "total disclosure",
@@ -139,7 +140,7 @@ def total_disclosure(
         upper,
         tol=gap.tol,
         witness=Adversary(mechanism, best.group, best.weights()),
-        certificate=Certificate("total-disclosure", problem, lower, upper, witness, proof),
+        certificate=Certificate("total-disclosure", problem, lower, upper, below, above),
         stats={
             "method": "branch and bound on which outputs belong to which value, because these sets "
             "are finitely many",

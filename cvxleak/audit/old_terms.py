@@ -30,7 +30,7 @@ from cvxleak.proofs import record_leakage as prover
 from cvxleak.proofs.bounds.adversary_class import limits_of
 from cvxleak.proofs.format import plain
 
-__all__ = ["group_terms", "in_terms", "point_term", "points_of", "upper_term"]
+__all__ = ["group_terms", "in_terms", "point_term", "points_of", "posteriors_of", "upper_term"]
 
 Term = dict[str, Any]
 
@@ -129,7 +129,7 @@ def point_term(
     cut = {} if statement.output is None else {key: end[key] for key in statement.output.lower}
     term = {"rule": "point", **cut, "group": place, "weights": list(weights)}
     if not view.exact:
-        term["posteriors"] = _posteriors(view, law([proved(x) for x in weights]))
+        term["posteriors"] = posteriors_of(view, law([proved(x) for x in weights]))
     return term
 
 
@@ -146,7 +146,7 @@ def _runs(statement: RecordLeakage, records: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(statement.space.run_of(i) for i in records))
 
 
-def _posteriors(view: View, w: Sequence[fmpq]) -> list[list[float]]:
+def posteriors_of(view: View, w: Sequence[fmpq]) -> list[list[float]]:
     """Return the posteriors under the channel in the middle of a set."""
     joint = np.zeros((view.k, view.n))
     for a, own in enumerate(view.of):

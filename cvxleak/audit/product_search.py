@@ -100,7 +100,8 @@ class ProductSearch:
         written = [law.tolist() for law in laws]
         lower, upper, proof = self._without_audit()
         if self._audit is not None:
-            audited = self._audit.found(gap)
+            searched = self._audit
+            audited = searched.entries(gap) if isinstance(searched, Audit) else searched.found(gap)
             if audited.upper < upper:
                 assert audited.parts is not None  # only of a gain that no certificate can hold
                 _, witness, proved = audited.parts

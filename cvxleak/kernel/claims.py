@@ -20,7 +20,9 @@ from typing import Any, Protocol, Self
 from flint import arb
 
 from cvxleak.kernel import bounds, covers, majorants, ratio, values
+from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.budget import limited
+from cvxleak.kernel.disclosure import TotalDisclosure
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, exact, lower, need, precision, upper
 from cvxleak.kernel.reading import bound, parts
@@ -52,7 +54,11 @@ class Statement(Protocol):
         ...
 
 
-KINDS: dict[str, type[Statement]] = {"record-leakage": RecordLeakage}
+KINDS: dict[str, type[Statement]] = {
+    "balance": Balance,
+    "record-leakage": RecordLeakage,
+    "total-disclosure": TotalDisclosure,
+}
 """The statements by the kinds of files."""
 
 

@@ -47,7 +47,16 @@ from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View
 
-__all__ = ["RecordLeakage", "gain_below", "gain_of", "read_channel", "same", "upper_of_groups"]
+__all__ = [
+    "RecordLeakage",
+    "audited_groups",
+    "gain_at",
+    "gain_of",
+    "read_channel",
+    "read_mechanism",
+    "same",
+    "upper_of_groups",
+]
 
 FORMS = {"posterior": 0, "rise": 1, "factor": None}
 
@@ -94,7 +103,7 @@ class RecordLeakage:
         if "adversaries" in problem:
             known = read_knowledge(problem["adversaries"], space)
         floor = rational(problem["entropy_floor"])
-        groups = _groups(known.space, problem)
+        groups = audited_groups(known.space, problem)
         gained = "gain" in problem or "form" in problem
         if gained:
             need(output is None, "a gain of an output that is not from a finite set")
@@ -129,16 +138,21 @@ class RecordLeakage:
         view = self.views[count(data["group"], "group", below=len(self.views))]
         if self.output is not None:
             view = self.output.cells(data).of(view)
-        weights = items(data["weights"], "weights", len(view.rows))
-        w = law([proved(x) for x in weights], "the witness")
-        check_adversary(view, w)
-        if view.exact:
-            need("posteriors" not in data, "posteriors are of use over a set of channels only")
-            return gain_of(view, [ball(x) for x in w])
-        need("posteriors" in data, "over a set of channels, posteriors are needed")
-        table = items(data["posteriors"], "posteriors", view.k)
-        phi = [[proved(x) for x in items(row, "posteriors", view.n)] for row in table]
-        return gain_below(view, w, phi, self.rows)
+        return gain_at(view, self.rows, data)
+
+
+def gain_at(view: View, rows: Mapping[Any, Row], data: Mapping[str, Any]) -> arb:
+    """Return what J is at least at a witness: its "weights", over a set with "posteriors"."""
+    weights = items(data["weights"], "weights", len(view.rows))
+    w = law([proved(x) for x in weights], "the witness")
+    check_adversary(view, w)
+    if view.exact:
+        need("posteriors" not in data, "posteriors are of use over a set of channels only")
+        return gain_of(view, [ball(x) for x in w])
+    need("posteriors" in data, "over a set of channels, posteriors are needed")
+    table = items(data["posteriors"], "posteriors", view.k)
+    phi = [[proved(x) for x in items(row, "posteriors", view.n)] for row in table]
+    return gain_below(view, w, phi, rows)
 
 
 def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) -> arb:
@@ -292,7 +306,7 @@ def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
     return Row([ball(x) for x in lo], [ball(x) for x in hi], key=(tuple(lo), tuple(hi)))
 
 
-def _groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, ...]]:
+def audited_groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, ...]]:
     """Return the audited groups, as runs of the space."""
     size, records = count(problem["size"], "size", 1), problem["records"]
     if records is None:

@@ -139,15 +139,26 @@ def law(values: Sequence[Any], why: str = "a distribution") -> list[fmpq]:
     return numbers if mass == 1 else [x / mass for x in numbers]
 
 
-def upper(x: arb) -> float:
-    """Return a float that is certainly not below a ball; inf if it is not finite."""
-    if not x.is_finite():
+def upper(x: arb | fmpq) -> float:
+    """Return a float that is certainly not below a number, as written; inf if it is not finite.
+
+    Of a ball, what the float stores is not below it either.
+    """
+    if isinstance(x, fmpq):
+        found = int(x.p) / int(x.q)
+        fits = rational(found) >= x
+    elif x.is_finite():
+        found = float(x.upper())
+        fits = arb(found) >= x and ball(found) >= x
+    else:
         return math.inf
-    return 0.0 if x == 0 else math.nextafter(float(x.upper()), math.inf)
+    return found if fits else math.nextafter(found, math.inf)
 
 
-def lower(x: arb) -> float:
-    """Return a float that is certainly not above a ball; -inf if it is not finite."""
+def lower(x: arb | fmpq) -> float:
+    """Return a float that is certainly not above a number; of what is exactly inf, inf."""
+    if isinstance(x, arb) and x == arb.pos_inf():
+        return math.inf
     return -upper(-x)
 
 

@@ -15,7 +15,9 @@ from cvxleak.exact import reading
 from cvxleak.exact.balls import precision
 from cvxleak.exact.limits import limited
 from cvxleak.kernel import claims
+from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.claims import Statement
+from cvxleak.kernel.disclosure import TotalDisclosure
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, upper
 from cvxleak.proofs import (
@@ -104,8 +106,8 @@ PROVERS = {
     "record-leakage": Prover(
         _by_kernel(RecordLeakage), record_leakage.unit_of, about=record_leakage.about
     ),
-    "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
-    "total-disclosure": Prover(total_disclosure.prove, about=total_disclosure.about),
+    "balance": Prover(_by_kernel(Balance), about=record_leakage.about),
+    "total-disclosure": Prover(_by_kernel(TotalDisclosure), about=total_disclosure.about),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
     "fixed-prior-distortion": Prover(
         fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
@@ -295,7 +297,9 @@ def _check(certificate: Certificate) -> Verification:
         raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {unit}")
     about = _about(certificate)
     newest = claims.SCHEMA if certificate.kind in claims.KINDS else SCHEMA_VERSION
-    if certificate.schema_version > newest or (newest == claims.SCHEMA != certificate.schema_version):
+    if certificate.schema_version > newest or (
+        newest == claims.SCHEMA != certificate.schema_version
+    ):
         raise CertificateError(
             f"schema version {certificate.schema_version} of {certificate.kind}; this checker reads "
             f"version {newest}: make the certificate again"
