@@ -143,7 +143,6 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         ends, nodes, cuts = boxes.root[None], self.nodes.astype(int), self.cuts.astype(float)
         step = max(1, AT_ONCE // boxes.size)
         while len(ends):
-            need(len(ends) <= len(nodes), "ratio: no tree")
             charge("float operations", 10 * STEPS * len(ends) * (boxes.size + 1000))
             own, nodes = nodes[: len(ends)], nodes[len(ends) :]
             for i in range(0, len(ends), step):
