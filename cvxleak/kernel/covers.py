@@ -256,11 +256,12 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
     A node is an output, two vertices i, j of its cell and t: the cut is at (1 - t) V_i + t V_j.
 
     A symmetry is (p, s), p a permutation of the values and s one of the outputs, such that each row
-    of value a moved by s is a row of p(a), with the largest multiplicity of its orbit for each
-    group. Larger multiplicities only admit more adversaries, and make the class invariant. Let
-    tau(rho) = sum_y,a (n - y) a rho_y(a). Among the images of an adversary of largest leakage one
-    has the largest tau, and no symmetry raises it. So a leaf may be left out if sum_y max_j sum_a
-    ((n - y) a - (n - s(y)) p(a)) V_yj(a) < 0, where all adversaries are raised.
+    of value a moved by s is a row of p(a). Each group gets the largest multiplicity of its orbit,
+    and the largest that is added for the place in a cell. This only admits more adversaries, and
+    raises J; class and J are invariant then. Let tau(rho) = sum_y,a (n - y) a rho_y(a). Among the
+    images of an adversary of largest J one has the largest tau, and no symmetry raises it. So a
+    leaf may be left out if sum_y max_j sum_a ((n - y) a - (n - s(y)) p(a)) V_yj(a) < 0, where all
+    adversaries are raised.
     """
 
     parts: tuple[tuple[int, ...], ...] | None = partition("n", optional=True)
@@ -278,7 +279,7 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
         super().check(shape)
         if self.symmetries is not None:
             fits = shape.information and shape.exact and not shape.limits and self.parts is None
-            need(fits and shape.view.extra is None, "cells: symmetries of what is restricted")
+            need(fits, "cells: symmetries of what is restricted")
 
     def skipped(self) -> int:
         """Return the number of symmetries."""
@@ -339,9 +340,10 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
 
 
 def _symmetric(view: View, table: list[list[int]]) -> View:
-    """Return the view with multiplicities that all symmetries keep; refuse what is none."""
+    """Return the view with what all symmetries keep in place of less; refuse what is none."""
     k, n = view.k, view.n
     where = {(a, view.rows[g].key): g for a, own in enumerate(view.of) for g in own}
+    need(len(where) == len(view.rows), "cells: symmetries where equal rows are told apart")
     maps = []
     for row in table:
         p, s = row[:k], row[k:]
@@ -356,15 +358,18 @@ def _symmetric(view: View, table: list[list[int]]) -> View:
                 need(image in where, "cells: no symmetry of the rows")
                 moved[g] = where[image]
         maps.append(moved)
-    counts, changed = list(view.counts), True
+    orbit, changed = list(range(len(view.rows))), True
     while changed:
         changed = False
-        for moved in maps:
-            for g, h in moved.items():
-                if counts[g] != counts[h]:
-                    counts[g] = counts[h] = max(counts[g], counts[h])
-                    changed = True
-    return replace(view, counts=counts, logs=[arb(fmpz(m)).log() for m in counts], known={})
+        for g, h in (pair for moved in maps for pair in moved.items()):
+            if orbit[g] != orbit[h]:
+                orbit[g] = orbit[h] = min(orbit[g], orbit[h])
+                changed = True
+    alike = [[h for h, own in enumerate(orbit) if own == orbit[g]] for g in range(len(orbit))]
+    counts = [max(view.counts[h] for h in own) for own in alike]
+    extra = view.extra and [largest(view.extra[h] for h in own) for own in alike]
+    logs = [arb(fmpz(m)).log() for m in counts]
+    return replace(view, counts=counts, logs=logs, extra=extra, known={})
 
 
 # Ranges of functionals of the distribution of one value -------------------------------------------

@@ -294,6 +294,7 @@ def _read_mean(data: Mapping[str, Any], space: Space) -> Mean:
     keys = {"kind", "values", "records", "query", "at_least", "at_most", "name"}
     parts(data, keys, "an expectation")
     ends = [None if data[end] is None else rational(data[end]) for end in ("at_least", "at_most")]
+    need(ends != [None, None], "an expectation without a bound")
     need(data["records"] is None or data["query"] is None, "a function of records, or of a query")
     of = space
     if data["records"] is not None:

@@ -193,8 +193,11 @@ class Noise(Output):
             references = _numbers(data["references"], "references")
             need(len(references) == len(ends), "a reference for each cell is needed")
         costs = [self._cost(*cell, t) for cell, t in zip(ends, references, strict=True)]
-        rows = [[self._mass(_less(lo, v), _less(hi, v)) for lo, hi in ends] for v in self.places]
-        return Cells([Row(r, key=self.blank[i].key) for i, r in enumerate(rows)], costs)
+        rows = []
+        for v in self.places:
+            near = [(_less(lo, v), _less(hi, v)) for lo, hi in ends]
+            rows.append(Row([self._mass(*cell) for cell in near], key=tuple(map(_either, near))))
+        return Cells(rows, costs)
 
     def _mass(self, lo: fmpq | None, hi: fmpq | None) -> arb:
         """Return P(lo < Z < hi): on the left, where differences lose nothing."""
@@ -295,6 +298,12 @@ class Bounded(Output):
 
 def _less(x: fmpq | None, y: fmpq | None) -> Any:
     return None if x is None or y is None else x - y
+
+
+def _either(cell: tuple[Any, Any]) -> frozenset[tuple[Any, Any]]:
+    """Return a cell and its mirror image: as the noise is symmetric, they are equally probable."""
+    lo, hi = cell
+    return frozenset({cell, (_less(fmpq(0), hi), _less(fmpq(0), lo))})
 
 
 def _numbers(data: Any, name: str) -> list[fmpq]:

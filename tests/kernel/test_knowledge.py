@@ -292,6 +292,7 @@ def _counted(x, record):
         [mean([0, 1, 2, 3], records=[0, 1], query=count_of(3), most=1)],
         [mean([0, 1, 2], query=count_of(2), most=1)],
         [mean([0, 1, "inf", 3], most=1)],
+        [mean([0, 1, 2, 3])],
         [near(-1, laws=[[[0.5, 0.5], 3]])],
         [near(1, laws=[[[0.5, 0.5], 2]])],
         [near(1, laws=[[[0.5, 0.25, 0.25], 3]])],

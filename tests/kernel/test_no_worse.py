@@ -34,6 +34,7 @@ CASES = {
     "laplace": (Laplace(1.2), None),
     "uniform": (Uniform("2/3"), None),
     "geometric": (DiscreteLaplace(1.2), None),
+    "geometric, less of it": (DiscreteLaplace(2), None),
     "rounded": (Rounded(Laplace(1.2), 1.5), None),
     "gaussian, marginals": (Gaussian(1.5), KnownMarginals([0.8, 0.2])),
     "marginals": (ROUNDED, SOME),

@@ -10,6 +10,7 @@ from flint import arb
 from scipy import stats
 
 from cvxleak.kernel import claims
+from cvxleak.kernel.covers import _symmetric
 from cvxleak.kernel.leakage import RecordLeakage, gain_of
 from cvxleak.kernel.noise import Bounded, Noise, read_output
 from cvxleak.kernel.numbers import RefusedError, lower, precision, rational, upper
@@ -280,6 +281,27 @@ def test_bounded_densities_are_above_and_below_what_they_bound():
     ):
         with pytest.raises(RefusedError):
             RecordLeakage.read(one_record([0, 1], wrong))
+
+
+def test_mirror_images_of_cells_make_symmetries():
+    # One of three values 0, 1, 2: the noise is symmetric around 1, and so are the edges around it.
+    statement = RecordLeakage.read(one_record([0, 1, 2], {"kind": "gaussian", "sigma": 1}))
+    term = {"edges": [-1, 0.5, 1.5, 3], "references": [0, 0, 1, 1, 2]}
+    (view,) = statement.priced(term)
+    table = [[2, 1, 0, 4, 3, 2, 1, 0]]
+    symmetric = _symmetric(view, table)
+    for g, h in ((0, 2), (1, 1)):
+        assert str(symmetric.extra[g]) == str(symmetric.extra[h])
+        assert all(upper(symmetric.extra[g]) >= lower(view.extra[i]) for i in (g, h))
+    for wrong in (
+        [[2, 1, 0, 0, 1, 2, 3, 4]],
+        [[1, 0, 2, 4, 3, 2, 1, 0]],
+    ):
+        with pytest.raises(RefusedError):
+            _symmetric(view, wrong)
+    (view,) = statement.priced({**term, "edges": [-1, 0.5, 1.5, 3.25]})
+    with pytest.raises(RefusedError):
+        _symmetric(view, table)
 
 
 def test_places_are_exact_where_floats_are_not():
