@@ -25,6 +25,9 @@ from cvxleak.kernel.view import Limit, Row, View, view_of
 POSITIVE, ANY = 30, 30
 """Columns of random leaves: of numbers in (0, 1], and of both signs."""
 
+ELSEWHERE = {"ratio"}
+"""Rules whose arrays have to fit one another: tests/kernel/test_ratio.py draws them."""
+
 GAINS: list[Any] = [{"kind": "guess"}, {"kind": "gini"}, {"kind": "arimoto", "alpha": 3}]
 GAINS += [{"kind": "matrix", "table": [[1, 0, 0.5], [0.25, 1, 0], [0.5, 0.5, 0.25]]}]
 
@@ -83,6 +86,7 @@ class Drawer:
             name
             for name, cls in RULES.items()
             if cls.gives == judgement
+            and name not in ELSEWHERE
             and rule in (None, name)
             and all(CONDITIONS[condition](shape) for condition in cls.when)
         ]

@@ -22,7 +22,7 @@ from cvxleak.kernel.numbers import RefusedError, ball, log, precision, upper
 from cvxleak.kernel.terms import RULES, Leaf, Shape, read_term
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import View
-from tests.kernel.random_terms import Drawer, random_view, with_limits
+from tests.kernel.random_terms import ELSEWHERE, Drawer, random_view, with_limits
 
 SLACK = 1e-9
 """What the floats of this file may be off by."""
@@ -240,8 +240,8 @@ def attempt(check: Any, *args: Any) -> int:
 SIZES = [(25, 2_000), pytest.param(250, 100_000, marks=pytest.mark.slow)]
 STATED = [name for name, cls in RULES.items() if cls.gives in ("B", "J")]
 OF_VALUES = [name for name, cls in RULES.items() if cls.gives == "V"]
-NEEDS_REGION = {"chord", "prior", "slab", "box", "output-chords", "law-chords"}
-"""Rules that are tested as templates of covers alone."""
+NEEDS_REGION = {"chord", "prior", "slab", "box", "output-chords", "law-chords", *ELSEWHERE}
+"""Rules that are tested as templates of covers alone, or elsewhere."""
 
 
 def of_kind(rng: np.random.Generator, rule: str) -> View:
