@@ -98,8 +98,9 @@ def _product(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
             return below, {"rule": "contexts", "inputs": found}
     records = None if problem["record"] is None else [[problem["record"]]]
     whole = {"mechanism": problem["mechanism"], "entropy_floor": problem["entropy_floor"]}
-    audit = RecordLeakage.read({**whole, "size": 1, "records": records})
-    return below, {"rule": "audit", "groups": upper_term(audit, [])["groups"]}
+    asked = {**whole, "size": 1, "records": records}
+    found = upper_term(RecordLeakage.read(asked), asked, {"groups": []})
+    return below, {"rule": "audit", "groups": found["groups"]}
 
 
 def difference(capacity: Term, leakage: Term) -> Term:

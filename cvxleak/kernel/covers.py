@@ -71,9 +71,6 @@ class Cover(Rule):
     node: ClassVar[int] = 1
     in_floats: ClassVar[bool] = True
 
-    split: ClassVar[Any]
-    """(part, *node, cut) -> the two parts that a node makes of one; the first is replayed first."""
-
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
         """Return the shape of templates, once the leaves are read."""
@@ -89,6 +86,10 @@ class Cover(Rule):
 
     def root(self, subject: Any) -> Any:
         """Return what the root is about."""
+        raise NotImplementedError
+
+    def split(self, part: Any, node: Sequence[int], cut: float) -> tuple[Any, Any]:
+        """Return the two parts that a node makes of one; the first is replayed first."""
         raise NotImplementedError
 
     def in_balls(self, part: Any) -> Any:
@@ -148,7 +149,7 @@ class Cover(Rule):
             if node[0] < 0:
                 yield part
             else:
-                one, other = self.split(part, *node, next(cuts))
+                one, other = self.split(part, node, next(cuts))
                 stack += [other, one]
         need(not stack, f"{self.rule}: no tree")
 
@@ -298,9 +299,9 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
         n = subject.n if self.parts is None else len(self.parts)
         return Cells(corners, [tuple(k)] * n)
 
-    def split(self, part: Cells, y: int, i: int, j: int, cut: float) -> tuple[Any, Any]:
+    def split(self, part: Cells, node: Sequence[int], cut: float) -> tuple[Any, Any]:
         """Return the cells with either end of an edge moved to the cut."""
-        points, cells = part.points, part.cells
+        (y, i, j), points, cells = node, part.points, part.cells
         need(y < len(cells), "cells: no such output")
         cell = cells[y]
         need(0 <= i < len(cell) and 0 <= j < len(cell) and i != j, "cells: no such edge")
@@ -393,11 +394,12 @@ class Ranges:
 class RangeCover(Cover):
     """A tree of ranges, in floats; a node is the number of a functional."""
 
-    def split(self, part: Ranges, node: int, cut: float) -> tuple[Ranges, Ranges]:
+    def split(self, part: Ranges, node: Sequence[int], cut: float) -> tuple[Ranges, Ranges]:
         """Return the ranges below and above the cut, kept within the range."""
-        need(node < len(part.lo), f"{self.rule}: no such functional")
+        (i,) = node
+        need(i < len(part.lo), f"{self.rule}: no such functional")
         lo, hi = list(part.lo), list(part.hi)
-        lo[node] = hi[node] = min(max(self.cut(cut), lo[node]), hi[node])
+        lo[i] = hi[i] = min(max(self.cut(cut), lo[i]), hi[i])
         return Ranges(part.lo, hi, part.meaning), Ranges(lo, part.hi, part.meaning)
 
     def cut(self, cut: float) -> float:
@@ -489,13 +491,14 @@ class Slabs(Cover, rule="slabs", gives="B", when=["no cover around", "exact rows
         own = [[self.functional.written[g] for g in groups] for groups in subject.of]
         return [(x, min(x), max(x)) for x in own]
 
-    def split(self, part: Any, node: int, cut: float) -> tuple[Any, Any]:
+    def split(self, part: Any, node: Sequence[int], cut: float) -> tuple[Any, Any]:
         """Return the slabs up to the cut, and from it on."""
-        need(node < len(part), "slabs: no such value")
-        x, lo, hi = part[node]
+        (a,) = node
+        need(a < len(part), "slabs: no such value")
+        x, lo, hi = part[a]
         at = proved(cut)
         sides = [(x, lo, min(hi, at)), (x, max(lo, at), hi)]
-        one, other = ([*part[:node], side, *part[node + 1 :]] for side in sides)
+        one, other = ([*part[:a], side, *part[a + 1 :]] for side in sides)
         return one, other
 
     def trimmed(self, part: Any) -> Any:

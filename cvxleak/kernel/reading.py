@@ -106,10 +106,8 @@ def pack(values: Any, dtype: str) -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(data.shape), "data": text}
 
 
-def bound(value: Any, what: str) -> float | None:
+def bound(value: Any, what: str) -> float:
     """Return a claimed bound: a number, or "inf"."""
-    if value is None:
-        return None
     if value == "inf":
         return math.inf
     exact(value)
