@@ -34,6 +34,9 @@ __all__ = ["group_terms", "in_terms", "point_term", "points_of", "posteriors_of"
 
 Term = dict[str, Any]
 
+STEEP = 100.0
+"""Slopes in nats from which short floats would lose too much: those in very narrow cells."""
+
 LEAST_WEIGHT = 2.0**-100
 """Weights of tangents are raised to this: the kernel needs them to be positive."""
 
@@ -283,7 +286,7 @@ def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
         "rule": "cells",
         "nodes": pack(splits, "<i4"),
         "cuts": pack(cuts, "<f8"),
-        "leaves": pack(leaves, "<f4"),
+        "leaves": pack(leaves, "<f4" if np.abs(nu).max(initial=0) < STEEP else "<f8"),
         "of": [of],
     }
     if merged or "output" in part:
