@@ -375,7 +375,7 @@ class AdversaryOracle:
         for a, r, m in self._cells_of(adversary.records):
             g = owner[a, r]
             weights.append(adversary.weights[g] * (m / lumped.multiplicities[g]))
-        proof = {"witness": certificate.witness, "proof": certificate.proof}
+        proof = dict(certificate.proof)
         cut = self._cut(adversary.records, np.array(weights))
         return Audited(bound.upper, bound.lower, cut, proof)
 

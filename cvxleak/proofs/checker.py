@@ -14,7 +14,7 @@ from cvxleak.core.validation import real_number
 from cvxleak.exact import reading
 from cvxleak.exact.balls import precision
 from cvxleak.exact.limits import limited
-from cvxleak.kernel import claims
+from cvxleak.kernel import budget, claims
 from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.claims import Statement
 from cvxleak.kernel.disclosure import TotalDisclosure
@@ -266,7 +266,7 @@ def verify(
         if isinstance(answer, str):
             return Verification(False, f"not confirmed: {answer}", finished=False)
         return answer
-    with limited():
+    with limited(), budget.limited():
         return _answer(certificate)
 
 

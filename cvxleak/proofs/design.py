@@ -16,7 +16,7 @@ is proved.
 
 proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness's leakage is bounded
 
-- for adversaries with H(X) >= b by an audit's witness and proof (`record_leakage`);
+- for adversaries with H(X) >= b by the term of an audit's upper end (`cvxleak.kernel.leakage`);
 - for the whole dataset by lam log sum_r m_r exp(D(q_r || t) / lam) - lam b, which follows from
   I(X;Y) <= sum_r w_r D(q_r || t) and H(X) >= b; for lam = 0 by max_r D(q_r || t);
 - for given priors by its value;
@@ -59,14 +59,16 @@ from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import ENTRY, charge, charge_records
 from cvxleak.exact.rationals import dot, float_above, normalized_rows, rational
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import RefusedError, upper
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.model._groups import kinds_of_groups
-from cvxleak.proofs import record_leakage
 from cvxleak.proofs.bounds.adversary_class import check_doubt
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.bounds.outputs import Ball, Matrix
 from cvxleak.proofs.bounds.user_rows import missed, priced, read_own, witness_extras
+from cvxleak.proofs.format import plain
 
 __all__ = [
     "Statement",
@@ -205,11 +207,16 @@ class Statement:
             output = reading.numbers(proof["output"], "the output", matrix.shape[1])
             multiplier = reading.number(proof["multiplier"], "the multiplier")
             return total_above(self.rows.sizes, channel, floor, output, multiplier)
-        reading.parts(proof, {"witness", "proof"}, "the leakage's proof")
-        mechanism = Mechanism(self.rows.query, channel.matrix)
-        groups = record_leakage.audited_groups(mechanism, self.size, None)
-        parts = mechanism, floor, groups, (), proof["witness"], proof["proof"]
-        return record_leakage.prove_groups(*parts)[1]
+        problem = {
+            "mechanism": Mechanism(self.rows.query, channel.matrix).to_dict(),
+            "entropy_floor": floor,
+            "size": self.size,
+            "records": None,
+        }
+        try:
+            return upper(RecordLeakage.read(plain(problem)).upper(proof))
+        except RefusedError as error:
+            raise CertificateError(f"the leakage's proof: {error}") from error
 
     def _mixture_above(self, channel: Channel, proof: Mapping[str, Any]) -> float:
         parts = reading.parts(proof, {"parts"}, "the leakage's proof")["parts"]

@@ -11,9 +11,6 @@ from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.options import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cvxleak.check import Verdict
     from cvxleak.proofs import Verification
 
 __all__ = ["verify"]
@@ -39,11 +36,11 @@ def verify(
             "confirmed (exit code 3).",
         ),
     ] = None,
-    second: Annotated[
+    explain: Annotated[
         bool,
         typer.Option(
-            "--second",
-            help="Also run the second checker (cvxleak/check.py); the two must agree.",
+            "--explain",
+            help="Print the proof of the upper bound, a line for each term with what it concludes.",
         ),
     ] = False,
 ) -> None:
@@ -57,14 +54,14 @@ def verify(
         for path in paths:
             if len(paths) > 1:
                 typer.echo(f"{path}:")
-            codes.add(_check(path, time_limit, second))
+            codes.add(_check(path, time_limit, explain))
         for code in (FAILED, UNFINISHED):
             if code in codes:
                 raise typer.Exit(code)
 
 
-def _check(path: Path, time_limit: float | None, second: bool) -> int:
-    """Print what the checkers say of one file, and return its exit code."""
+def _check(path: Path, time_limit: float | None, explain: bool) -> int:
+    """Print what the checker says of one file, and return its exit code."""
     from cvxleak.cli.progress import Display
     from cvxleak.core.errors import CertificateError
     from cvxleak.proofs import verify as check
@@ -86,44 +83,25 @@ def _check(path: Path, time_limit: float | None, second: bool) -> int:
         typer.echo(f"{part.verdict}  {where}{_claim(part)}")
     if several != 1:
         typer.echo(f"{answer.verdict}  {_claim(answer)}")
-    finished = answer.finished
-    if second:
-        verdicts = _second(path, time_limit)
-        if isinstance(verdicts, str):
-            typer.echo(f"second checker: NOT CONFIRMED  {verdicts}")
-            finished = False
-        elif not _agree(verdicts, answer.parts or [answer]):
-            return FAILED
+    if explain:
+        for part in answer.parts or (answer,):
+            _explain(part)
     if answer.finished and not answer.passed:
         return FAILED
-    return 0 if finished else UNFINISHED
+    return 0 if answer.finished else UNFINISHED
 
 
-def _second(path: Path, time_limit: float | None) -> list[Verdict] | str:
-    """Return what the second checker says, or why it said nothing in the time given."""
-    from cvxleak import check
-    from cvxleak.proofs.timed import run_within
+def _explain(answer: Verification) -> None:
+    """Print the proof of a certificate's upper bound, if the kernel checks its kind."""
+    from cvxleak.kernel.claims import KINDS, outline
 
-    if time_limit is None:
-        return check.check_file(path)
-    return run_within(check.check_file, path, time_limit)
-
-
-def _agree(verdicts: list[Verdict], parts: Sequence[Verification]) -> bool:
-    """Report what the second checker says; return whether it contradicts the first nowhere.
-
-    A kind or proof that it does not know is no contradiction, nor is a check that the time ended.
-    """
-    from cvxleak import check
-
-    agreed = len(verdicts) == len(parts)
-    for verdict, part in zip(verdicts, parts, strict=agreed):
-        typer.echo(f"second checker: {check.WORDS[verdict.code]}  {verdict.kind}: {verdict.text}")
-        both = verdict.code != check.UNKNOWN and part.finished
-        agreed = agreed and (not both or part.passed == (verdict.code == check.PROVED))
-    if not agreed:
-        typer.echo("ERROR  the two checkers disagree: at least one of them is wrong")
-    return agreed
+    claim = answer.certificate
+    if not answer.passed or claim is None or claim.upper is None:
+        return
+    if claim.kind not in KINDS:
+        typer.echo(f"{claim.kind}: its rules are not those of the kernel, so there is no outline")
+        return
+    typer.echo(outline(claim.to_dict()))
 
 
 def _claim(answer: Verification) -> str:
