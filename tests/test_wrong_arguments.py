@@ -23,7 +23,6 @@ from cvxleak.mechanisms import (
     truncated_geometric,
 )
 from cvxleak.model import ChannelSet, Distortion, Mechanism, Prior, RecordSpace, TableQuery
-from cvxleak.papers import algorithms
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
 from cvxleak.queries import count, parity
@@ -39,7 +38,6 @@ PACKAGES = (
     "expressions",
     "constraints",
     "iterative",
-    "papers.algorithms",
     "audit",
     "capacities",
     "design",
@@ -166,15 +164,15 @@ OWN: dict[str, dict[str, Any]] = {
     "proofs.read_certificates": {"path": "no such file"},
     "proofs.save_certificates": {"certificates": [CERTIFICATE], "path": "file"},
     "proofs.verify": {"certificate": CERTIFICATE},
-    "papers.algorithms.adaptive_penalty": {"distortion": np.eye(4)},
-    "papers.algorithms.alternating_design": {
+    "iterative.adaptive_penalty": {"distortion": np.eye(4)},
+    "iterative.alternating_design": {
         "source": np.ones((2, 2)) / 4,
         "distortion": ERROR[[[0, 1], [1, 0]]],
         "max_iterations": 2,
     },
     "iterative.blahut_rate_distortion": {"slope": 1.0},
     "iterative.distortion_blahut_arimoto": {"joint": RELEASE, "max_iterations": 100},
-    "papers.algorithms.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
+    "iterative.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
     "iterative.information_blahut_arimoto": {
         "joint": RELEASE,
         "restarts": 2,
@@ -188,13 +186,13 @@ OWN: dict[str, dict[str, Any]] = {
         "slope": 1.0,
         "tol": 1e-2,
     },
-    "papers.algorithms.multiplier_grid": {
+    "iterative.multiplier_grid": {
         "joint": RELEASE,
         "mu_1": [0.3],
         "mu_2": [0.3],
         "max_iterations": 100,
     },
-    "papers.algorithms.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
+    "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
     "local_dp.class_two_distortions": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_program": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},
@@ -551,7 +549,7 @@ def test_a_seed_that_is_none(rng: object):
     for attempt in (
         lambda: GEOMETRIC.sample(0, rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: iterative.joint_blahut_arimoto(LUMPED, 1.0, rng=rng),  # pyright: ignore[reportArgumentType]
-        lambda: algorithms.alternating_leakage(MECHANISM, 1.0, start="random", rng=rng),  # pyright: ignore[reportArgumentType]
+        lambda: iterative.alternating_leakage(MECHANISM, 1.0, start="random", rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: SMALL.solve(rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: cvxleak.leakage_curve(MECHANISM, [1.0], rng=rng),  # pyright: ignore[reportArgumentType]
     ):

@@ -82,7 +82,7 @@ class Alternation:
 
     Notes
     -----
-    LEAKAGE Algorithms 6 and 9 (`cvxleak.papers.algorithms.alternating_design` has them as printed).
+    LEAKAGE Algorithms 6 and 9 (`cvxleak.iterative.alternating_design` has them as printed).
 
     Examples
     --------

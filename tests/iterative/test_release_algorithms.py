@@ -7,8 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.iterative import distortion_blahut_arimoto, information_blahut_arimoto
-from cvxleak.papers.algorithms import multiplier_grid, release_search
+from cvxleak.iterative import (
+    distortion_blahut_arimoto,
+    information_blahut_arimoto,
+    multiplier_grid,
+    release_search,
+)
 from cvxleak.release import release_lagrangian, release_problem
 
 TABLE_1 = np.array([[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]])

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cvxleak.core.validation import Array
-from cvxleak.iterative import distortion_blahut_arimoto
+from cvxleak.iterative import distortion_blahut_arimoto, multiplier_grid, release_search
 from cvxleak.measures import mutual_information
-from cvxleak.papers.algorithms import multiplier_grid, release_search
 from cvxleak.papers.gallery.drawing import COLORS, SETTINGS, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.problem.bound import Bound, Status

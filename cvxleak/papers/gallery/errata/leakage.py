@@ -8,18 +8,18 @@ import numpy as np
 from scipy.special import entr
 
 from cvxleak.audit import record_leakage
-from cvxleak.iterative import blahut_arimoto
-from cvxleak.measures import mutual_information, record_information
-from cvxleak.mechanisms import symmetric_capacity
-from cvxleak.model import Mechanism, RecordSpace
-from cvxleak.papers.algorithms import (
+from cvxleak.iterative import (
     adaptive_penalty,
     alternating_leakage,
+    blahut_arimoto,
     conditional_gradient_ascent,
     exponentiated_gradient,
     marginal_blahut_arimoto,
     project_to_entropy,
 )
+from cvxleak.measures import mutual_information, record_information
+from cvxleak.mechanisms import symmetric_capacity
+from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.papers.gallery.errata.erratum import Erratum
 from cvxleak.papers.gallery.item import Pair, pair
 from cvxleak.papers.gallery.parity import noisy_parity, parity_leakage

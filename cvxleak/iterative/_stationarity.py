@@ -7,7 +7,7 @@ from scipy.optimize import root_scalar
 from scipy.special import entr, softmax
 
 from cvxleak.core.validation import Array
-from cvxleak.papers.algorithms._record import RecordView
+from cvxleak.iterative._record import RecordView
 
 __all__ = ["block_gaps", "linear_maximum"]
 

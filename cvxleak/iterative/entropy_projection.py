@@ -64,7 +64,7 @@ def project_to_entropy(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import project_to_entropy
+    >>> from cvxleak.iterative import project_to_entropy
     >>> run = project_to_entropy([0.6, 0.3, 0.1], 0.8)
     >>> run.point.round(4)
     array([0.6975, 0.2089, 0.0935])

@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.validation import Array, real_number, whole_number
-from cvxleak.iterative.entropy_floor import checked_floor
-from cvxleak.iterative.formulas import information
-from cvxleak.iterative.history import IterativeResult
-from cvxleak.mechanisms.simplex import project_to_simplex
-from cvxleak.papers.algorithms._record import (
+from cvxleak.iterative._record import (
     CLIP,
     FEASIBILITY,
     RecordView,
@@ -21,7 +17,11 @@ from cvxleak.papers.algorithms._record import (
     tangent_norm,
     verdict,
 )
-from cvxleak.papers.algorithms.entropy_projection import NO_ROOT, project_to_entropy
+from cvxleak.iterative.entropy_floor import checked_floor
+from cvxleak.iterative.entropy_projection import NO_ROOT, project_to_entropy
+from cvxleak.iterative.formulas import information
+from cvxleak.iterative.history import IterativeResult
+from cvxleak.mechanisms.simplex import project_to_simplex
 
 __all__ = ["conditional_gradient_ascent"]
 
@@ -97,7 +97,7 @@ def conditional_gradient_ascent(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import conditional_gradient_ascent
+    >>> from cvxleak.iterative import conditional_gradient_ascent
     >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> rows = np.stack([flip, flip[::-1]])  # the parity of two bits, one of them the record
     >>> start = [[0.6, 0.4], [0.6, 0.4]]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.papers.algorithms import adaptive_penalty, alternating_design, exponentiated_gradient
-from cvxleak.papers.algorithms.exponentiated import Penalized, Trade
+from cvxleak.iterative import adaptive_penalty, alternating_design, exponentiated_gradient
+from cvxleak.iterative.exponentiated import Penalized, Trade
 
 PARITY = np.indices((2, 2, 2)).sum(axis=0) % 2
 ERROR = 1.0 - np.eye(2)[PARITY]
@@ -119,7 +119,7 @@ def test_algorithm_1_can_be_the_adversary():
 
 
 def test_cycles_are_counted():
-    from cvxleak.papers.algorithms.alternating_mechanism import _period
+    from cvxleak.iterative.alternating_mechanism import _period
 
     a, b = np.zeros((2, 2)), np.ones((2, 2))
     assert _period([a, b, a]) == 2

@@ -46,7 +46,7 @@ class MultiplierPoint:
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import multiplier_grid
+    >>> from cvxleak.iterative import multiplier_grid
     >>> (point,) = multiplier_grid([[[0.45, 0.05]], [[0.05, 0.45]]], [0.5], [0.0])
     >>> round(point.value, 3), round(point.epsilon, 3)
     (0.234, 0.24)
@@ -190,7 +190,7 @@ def multiplier_grid(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import multiplier_grid
+    >>> from cvxleak.iterative import multiplier_grid
     >>> joint = [[[0.45, 0.05]], [[0.05, 0.45]]]
     >>> [round(point.value, 3) for point in multiplier_grid(joint, [0.0, 0.1, 1.0], [0.0])]
     [0.1, 0.1, 0.348]
@@ -271,7 +271,7 @@ def release_search(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import release_search
+    >>> from cvxleak.iterative import release_search
     >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
     >>> round(release_search(joint, 0.05, 0.104).value, 5)
     0.36873

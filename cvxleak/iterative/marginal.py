@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 
 from cvxleak.core.validation import real_number, whole_number
+from cvxleak.iterative._record import CLIP, RecordView, relative_gain, tangent_norm, verdict
 from cvxleak.iterative.entropy_floor import checked_floor
 from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.papers.algorithms._record import CLIP, RecordView, relative_gain, tangent_norm, verdict
 
 __all__ = ["marginal_blahut_arimoto"]
 
@@ -74,7 +74,7 @@ def marginal_blahut_arimoto(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import marginal_blahut_arimoto
+    >>> from cvxleak.iterative import marginal_blahut_arimoto
     >>> rows = [[[0.9, 0.1]], [[0.1, 0.9]]]  # one context: a binary symmetric channel
     >>> run = marginal_blahut_arimoto([0.3, 0.7], [[1.0], [1.0]], rows, 0.5)
     >>> print(f"{run.value:.4f}")

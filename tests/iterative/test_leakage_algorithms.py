@@ -11,7 +11,19 @@ from scipy.optimize import minimize
 from scipy.special import entr
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.iterative import joint_blahut_arimoto, project_to_simplex
+from cvxleak.iterative import (
+    alternating_leakage,
+    conditional_gradient_ascent,
+    deterministic_search,
+    joint_blahut_arimoto,
+    marginal_blahut_arimoto,
+    project_to_entropy,
+    project_to_simplex,
+)
+from cvxleak.iterative._record import FEASIBILITY, RecordView
+from cvxleak.iterative._stationarity import block_gaps
+from cvxleak.iterative.deterministic import COORDINATE_WISE
+from cvxleak.iterative.entropy_projection import NO_ROOT
 from cvxleak.measures import (
     entropy,
     information_gradient_conditional,
@@ -19,17 +31,6 @@ from cvxleak.measures import (
     record_information,
 )
 from cvxleak.model import Mechanism, RecordSpace
-from cvxleak.papers.algorithms import (
-    alternating_leakage,
-    conditional_gradient_ascent,
-    deterministic_search,
-    marginal_blahut_arimoto,
-    project_to_entropy,
-)
-from cvxleak.papers.algorithms._record import FEASIBILITY, RecordView
-from cvxleak.papers.algorithms._stationarity import block_gaps
-from cvxleak.papers.algorithms.deterministic import COORDINATE_WISE
-from cvxleak.papers.algorithms.entropy_projection import NO_ROOT
 from tests.reference import LOG2, information, modular
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -18,14 +18,14 @@ from cvxleak.core.validation import (
     real_number,
     whole_number,
 )
+from cvxleak.iterative.alternating import alternating_leakage
 from cvxleak.iterative.entropy_floor import checked_floor
+from cvxleak.iterative.exponentiated import DECREASES, GOALS, Trade
 from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.joint import joint_blahut_arimoto
+from cvxleak.iterative.penalty import penalized_design, repaired, starting_channel
 from cvxleak.model import Lumped
-from cvxleak.papers.algorithms.alternating import alternating_leakage
-from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS, Trade
-from cvxleak.papers.algorithms.penalty import penalized_design, repaired, starting_channel
 
 __all__ = ["AlternatingPoint", "alternating_design"]
 
@@ -48,7 +48,7 @@ class AlternatingPoint(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import AlternatingPoint
+    >>> from cvxleak.iterative import AlternatingPoint
     >>> point = AlternatingPoint(channel=np.full((2, 2), 0.5), prior=np.array([0.5, 0.5]))
     >>> point.channel.shape, point.prior.shape
     ((2, 2), (2,))
@@ -149,7 +149,7 @@ def alternating_design(
     The parity of two bits against adversaries with b = 0 (log 2 - h(D) is optimal):
 
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import alternating_design
+    >>> from cvxleak.iterative import alternating_design
     >>> parity = np.array([[0, 1], [1, 0]])
     >>> error = 1.0 - np.eye(2)[parity]
     >>> uniform = np.full((2, 2), 0.25)

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError
 from cvxleak.core.validation import one_of, real_number, whole_number
+from cvxleak.iterative.exponentiated import DECREASES, GOALS, Penalized, Trade, descend
 from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS, Penalized, Trade, descend
 
 __all__ = ["adaptive_penalty", "penalized_design", "repaired", "starting_channel"]
 
@@ -83,7 +83,7 @@ def adaptive_penalty(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import adaptive_penalty
+    >>> from cvxleak.iterative import adaptive_penalty
     >>> fair, hamming = [0.5, 0.5], 1 - np.eye(2)
     >>> run = adaptive_penalty(fair, fair, hamming, 0.1, decrease="variance")
     >>> bool(0.368064 < run.value < 0.45)  # log 2 - h(0.1) = 0.368064

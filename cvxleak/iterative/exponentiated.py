@@ -190,7 +190,7 @@ def exponentiated_gradient(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import exponentiated_gradient
+    >>> from cvxleak.iterative import exponentiated_gradient
     >>> q, hamming = np.array([[0.8, 0.2], [0.2, 0.8]]), 1 - np.eye(2)
     >>> fair = [0.5, 0.5]
     >>> run = exponentiated_gradient(fair, q, fair, hamming, 0.1, 4.0, decrease="variance")
