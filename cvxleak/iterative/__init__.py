@@ -9,9 +9,9 @@ on local methods compares them with the proved lower and upper bounds.
 from cvxleak.iterative.alternating import alternating_leakage
 from cvxleak.iterative.alternating_mechanism import AlternatingPoint, alternating_design
 from cvxleak.iterative.arimoto import blahut_arimoto
-from cvxleak.iterative.conditional import conditional_gradient_ascent
+from cvxleak.iterative.conditional import conditional_gradient_ascent, row_entropy_floors
 from cvxleak.iterative.deterministic import deterministic_search
-from cvxleak.iterative.entropy_floor import meet_entropy_floor
+from cvxleak.iterative.entropy_floor import entropy_boundary_mixture, meet_entropy_floor
 from cvxleak.iterative.entropy_projection import project_to_entropy
 from cvxleak.iterative.exponentiated import exponentiated_gradient
 from cvxleak.iterative.extragradient import DesignPoint, mirror_prox
@@ -42,6 +42,7 @@ __all__ = [
     "conditional_gradient_ascent",
     "deterministic_search",
     "distortion_blahut_arimoto",
+    "entropy_boundary_mixture",
     "exponentiated_gradient",
     "information_blahut_arimoto",
     "information_saddle",
@@ -53,4 +54,5 @@ __all__ = [
     "project_to_entropy",
     "project_to_simplex",
     "release_search",
+    "row_entropy_floors",
 ]

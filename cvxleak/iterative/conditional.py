@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import entr
 
-from cvxleak.core.validation import Array, real_number, whole_number
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, one_of, probability_rows, real_number, whole_number
 from cvxleak.iterative._record import (
     CLIP,
     FEASIBILITY,
@@ -23,12 +25,7 @@ from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.mechanisms.simplex import project_to_simplex
 
-__all__ = ["conditional_gradient_ascent"]
-
-ENTROPY_TOLERANCE = 1e-10
-"""Accuracy that is asked of Algorithm 5, in nats."""
-
-MAX_HALVINGS = 30
+__all__ = ["conditional_gradient_ascent", "row_entropy_floors"]
 
 
 def conditional_gradient_ascent(
@@ -37,18 +34,19 @@ def conditional_gradient_ascent(
     rows: ArrayLike,
     entropy_floor: float,
     *,
+    eta: float = 1.0,
+    beta: float = 0.5,
+    gradient: str = "exact",
     tol: float = 1e-8,
+    entropy_tol: float = 1e-10,
     max_iterations: int = 100,
+    max_inner: int = 30,
 ) -> IterativeResult:
     """Update p(x_{-i}|x_i) row by row towards max I(X_i;Y) with H(X) >= b (LEAKAGE Algorithm 3).
 
-    Row k has to keep at least the entropy
-
-        c_k = (b - H(X_i) - sum_{l != k} p(x_il) H(X_{-i}|x_il)) / p(x_ik).
-
-    A row with c_k <= 0 becomes the best unit vector. Any other takes a gradient step, is projected
-    to the simplex (Algorithm 4) and given the entropy c_k (Algorithm 5); the step is halved until
-    I(X_i;Y) does not fall.
+    A row k with c_k <= 0 (`row_entropy_floors`) becomes the best unit vector. Any other takes a
+    gradient step of length eta, is projected to the simplex (Algorithm 4) and given the entropy c_k
+    (Algorithm 5); the step is shortened by the factor beta until I(X_i;Y) does not fall.
 
     Parameters
     ----------
@@ -60,10 +58,21 @@ def conditional_gradient_ascent(
         q(y|x_i, x_{-i}).
     entropy_floor : float
         b, in nats.
+    eta : float
+        First length of each step, eta_0.
+    beta : float
+        Factor that shortens it, between 0 and 1.
+    gradient : str
+        "exact": p(x_i) sum_y q(y|x) log(p(y|x_i) / p(y)). "printed": (37), which adds
+        p(x_i) - p(x_i)^2 sum_y p(y|x_i) q(y|x) / p(y) to it; the two terms do not belong there.
     tol : float
-        Stop when a sweep changes I(X_i;Y) by at most this, in nats.
+        Stop when a sweep changes I(X_i;Y) by at most this (tau), in nats.
+    entropy_tol : float
+        Accuracy that is asked of Algorithm 5 (tau_H), in nats.
     max_iterations : int
         Cap on the sweeps.
+    max_inner : int
+        Cap on the lengths that are tried for a step.
 
     Returns
     -------
@@ -84,10 +93,10 @@ def conditional_gradient_ascent(
 
     Notes
     -----
-    The gradient is p(x_i) sum_y q(y|x) log(p(y|x_i) / p(y)); the two further terms of LEAKAGE (37)
-    cancel. Line 20 accepts a step that does not lose. The Armijo test of Theorem 5 adds nothing to
-    that: I is convex in a row, so it gains at least the gradient times the step, hence at least
-    any share c <= 1 of it.
+    Line 20 accepts a step that does not lose. The Armijo test of Theorem 5 is another one: I is
+    convex in a row and so gains at least the gradient times the step, hence at least any share
+    c <= 1 of it where that is positive; and where Algorithm 5 leads against the gradient, the test
+    accepts losses.
 
     A row with p(x_ik) = 0 becomes the first unit vector: I does not depend on it. Rows with
     0 < p(x_ik) <= 1e-10 are left alone, as c_k is a quotient of rounding errors there. The result
@@ -108,6 +117,13 @@ def conditional_gradient_ascent(
     """
     view = RecordView.checked(marginal, conditional, rows)
     b = checked_floor(entropy_floor, math.log(view.conditional.size))
+    search = _LineSearch(
+        real_number(eta, "eta", 0, open_low=True, open_high=True),
+        real_number(beta, "beta", 0, 1, open_low=True, open_high=True),
+        one_of(gradient, ("exact", "printed"), "gradient") == "printed",
+        real_number(entropy_tol, "entropy_tol", 0),
+        whole_number(max_inner, "max_inner", 1),
+    )
     enough = real_number(tol, "tol", 0)
     cap = whole_number(max_iterations, "max_iterations", 1)
     trace = _Trace(b)
@@ -120,8 +136,8 @@ def conditional_gradient_ascent(
             if p == 0:
                 view = _with_row(view, k, np.eye(view.conditional.shape[1])[0])
             elif p > CLIP:
-                need = _needed_entropy(view, k, b)
-                if need > math.log(view.conditional.shape[1]) + ENTROPY_TOLERANCE:
+                need = float(_row_floors(view.marginal, view.row_entropies, b)[k])
+                if need > math.log(view.conditional.shape[1]) + search.entropy_tol:
                     reason = f"infeasible: row {k} would need an entropy of {need:.6g} nats"
                     return IterativeResult(
                         -math.inf, None, len(trace.objective) - 1, reason, trace.history()
@@ -129,7 +145,7 @@ def conditional_gradient_ascent(
                 if need <= 0:
                     view = _with_row(view, k, _best_unit_vector(view, k))
                 else:
-                    view, misses = _line_search(view, k, need)
+                    view, misses = search.step(view, k, need)
                     missed += misses
         trace.record(view)
         trace.missed.append(missed)
@@ -148,6 +164,65 @@ def conditional_gradient_ascent(
         stopped=verdict(reason, final.entropy - b),
         history=trace.history(),
     )
+
+
+def row_entropy_floors(marginal: ArrayLike, conditional: ArrayLike, entropy_floor: float) -> Array:
+    """Return the entropy c_i^k that each row of the conditionals has to keep (LEAKAGE (18)).
+
+    Row k meets H(X) >= b, with the other rows and p(x_i) as they are, if and only if
+    H(X_{-i}|x_ik) is at least
+
+        c_k = (b - H(X_i) - sum_{l != k} p(x_il) H(X_{-i}|x_il)) / p(x_ik).
+
+    By Theorem 3, some row with exactly this entropy maximizes I(X_i;Y) over these if
+    0 <= c_k <= log M, since I is convex in the row.
+
+    Parameters
+    ----------
+    marginal : array_like, shape (A,)
+        p(x_i).
+    conditional : array_like, shape (A, M)
+        p(x_{-i}|x_i).
+    entropy_floor : float
+        b, in nats.
+
+    Returns
+    -------
+    array, shape (A,)
+        In nats; negative where any row will do, and -inf where p(x_ik) = 0.
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind or shape.
+    InfeasibleError
+        b above log(A M).
+
+    Notes
+    -----
+    LEAKAGE prints the sum over all l; line 9 of its Algorithm 3 leaves out k, as here.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import row_entropy_floors
+    >>> row_entropy_floors([0.5, 0.5], [[0.5, 0.5], [1.0, 0.0]], 1.0).round(4)
+    array([ 0.6137, -0.0794])
+    """
+    p = probability_rows(marginal, "marginal", 1)
+    v = probability_rows(conditional, "conditional", 2)
+    if len(v) != len(p):
+        raise ValidationError(
+            f"conditional: found {len(v)} rows with a marginal of {len(p)} values; one row for "
+            "each value is needed"
+        )
+    return _row_floors(p, entr(v).sum(axis=1), checked_floor(entropy_floor, math.log(v.size)))
+
+
+def _row_floors(p: Array, entropies: Array, b: float) -> Array:
+    short = b - float(entr(p).sum() + p @ entropies)
+    with np.errstate(over="ignore"):
+        over = np.divide(short, p, out=np.full(len(p), -math.inf), where=p > 0)
+    return entropies + over
 
 
 class _Trace:
@@ -186,12 +261,6 @@ def _with_row(view: RecordView, k: int, row: Array) -> RecordView:
     return replace(view, conditional=conditional)
 
 
-def _needed_entropy(view: RecordView, k: int, b: float) -> float:
-    """c_k of LEAKAGE (18), with the sum over the other rows only (as Algorithm 3 has it)."""
-    p = view.marginal[k]
-    return float(view.row_entropies[k] + (b - view.entropy) / p)
-
-
 def _best_unit_vector(view: RecordView, k: int) -> Array:
     joint = view.marginal[:, None] * view.laws
     choices = np.repeat(joint[None], view.rows.shape[1], axis=0)
@@ -199,17 +268,36 @@ def _best_unit_vector(view: RecordView, k: int) -> Array:
     return np.eye(view.rows.shape[1])[np.argmax(information(choices))]
 
 
-def _line_search(view: RecordView, k: int, need: float) -> tuple[RecordView, int]:
-    """Lines 15 to 25 for row k; also the number of times that Algorithm 5 had no root."""
-    gradient, value = _gradient(view)[k], view.information
-    target = min(need, math.log(view.conditional.shape[1]))
-    missed, eta = 0, 1.0
-    for _ in range(MAX_HALVINGS):
-        stepped = project_to_simplex(view.conditional[k] + eta * gradient)
-        found = project_to_entropy(stepped / stepped.sum(), target, tol=ENTROPY_TOLERANCE)
-        missed += found.stopped == NO_ROOT
-        candidate = _with_row(view, k, found.point)
-        if candidate.information >= value:
-            return candidate, missed
-        eta /= 2
-    return view, missed
+@dataclass(frozen=True)
+class _LineSearch:
+    """Lines 15 to 25."""
+
+    eta: float
+    beta: float
+    printed: bool
+    entropy_tol: float
+    max_inner: int
+
+    def step(self, view: RecordView, k: int, need: float) -> tuple[RecordView, int]:
+        """Return the view with row k moved, and how often Algorithm 5 had no root."""
+        gradient, value = _gradient(view)[k], view.information
+        if self.printed:
+            gradient = gradient + _extra_terms(view, k)
+        target = min(need, math.log(view.conditional.shape[1]))
+        missed, eta = 0, self.eta
+        for _ in range(self.max_inner):
+            stepped = project_to_simplex(view.conditional[k] + eta * gradient)
+            found = project_to_entropy(stepped / stepped.sum(), target, tol=self.entropy_tol)
+            missed += found.stopped == NO_ROOT
+            candidate = _with_row(view, k, found.point)
+            if candidate.information >= value:
+                return candidate, missed
+            eta *= self.beta
+        return view, missed
+
+
+def _extra_terms(view: RecordView, k: int) -> Array:
+    """Return the two terms of (37) that do not belong there, shape (M,)."""
+    p, laws = view.marginal[k], view.laws
+    ratios = laws[k] / np.maximum(view.marginal @ laws, CLIP)
+    return p - p**2 * view.rows[k] @ ratios
