@@ -77,7 +77,7 @@ def project_to_entropy(
     >>> run.point.round(4)
     array([0.6975, 0.2089, 0.0935])
     >>> print(project_to_entropy([0.4, 0.4, 0.2], 0.5))
-    0.6931472 after 1 iteration: no root from beta_min to beta_max
+    0.6931472 after 2 iterations: no root from beta_min to beta_max
     >>> project_to_entropy([0.4, 0.4, 0.2], 0.5, beta_min=-20).point.round(4)
     array([0.0696, 0.0696, 0.8608])
     """
@@ -102,7 +102,7 @@ def project_to_entropy(
         return result(v, "the distribution has the entropy")
     nearest = (math.inf, v)
     for sign, near, far in (1, max(low, 0.0), high), (-1, max(-high, 0.0), -low):
-        if near <= far:
+        if near < far or near == far == high:
             w, stopped = _root(sign * v, near, far, t, accuracy, cap, trace)
             if stopped != NO_ROOT:
                 return result(w, stopped)
