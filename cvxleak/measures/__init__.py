@@ -70,6 +70,7 @@ from cvxleak.measures.privacy import (
     record_dp_failure_probability,
     record_privacy_profile,
 )
+from cvxleak.measures.pufferfish import membership_epsilon, pufferfish_epsilon
 from cvxleak.measures.trade_off import record_trade_off, trade_off
 from cvxleak.measures.vulnerability import (
     additive_gain_capacity,
@@ -124,6 +125,7 @@ __all__ = [
     "max_information",
     "maximal_leakage",
     "mechanism_distortion",
+    "membership_epsilon",
     "min_entropy_leakage",
     "multiplicative_bayes_capacity",
     "mutual_information",
@@ -139,6 +141,7 @@ __all__ = [
     "product_max_information",
     "psi_1",
     "psi_2",
+    "pufferfish_epsilon",
     "record_channel",
     "record_dp_epsilon",
     "record_dp_failure_probability",

@@ -28,7 +28,7 @@ NUMBERED = {
 """What each paper numbers, by its text. A paper is added with its table on the page."""
 
 NOTHING = {
-    "DALENIUS": "Example 2, Example 4, Figure 1 to 2, Figure 6, Table 1, Table 3 to 4",
+    "DALENIUS": "Example 2, Example 4, Figure 1 to 2, Figure 6, Table 1, Table 3",
 }
 """Drawings, guidelines and tables of words, which state nothing that could be computed."""
 
