@@ -193,6 +193,7 @@ OWN: dict[str, dict[str, Any]] = {
         "max_iterations": 100,
     },
     "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
+    "constraints.pufferfish": {"pairs": [([1, 0, 0, 0], [0, 1, 0, 0])]},
     "envelope.adaptive_composition": {"releases": [GEOMETRIC]},
     "envelope.adaptive_composition_bound": {"releases": [GEOMETRIC]},
     "envelope.deterministic_form": {"post_processing": GEOMETRIC},

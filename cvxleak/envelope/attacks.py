@@ -68,7 +68,7 @@ def quantile_attack(
     >>> Q = Channel([[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]])
     >>> seen = [Q.then(quantile_attack(Q, [0.25] * 4, 0.1, eta)) for eta in (0.1, 0.001)]
     >>> [round(float(np.exp(pml_left_quantile(q, [0.25] * 4, 0.1))), 3) for q in (Q, *seen)]
-    [1.111, 2.714, 3.975]
+    [1.111, 2.526, 3.972]
     """
     q = as_channel(channel)
     level = real_number(delta, "delta", 0.0, 1.0, open_low=True, open_high=True)
@@ -107,9 +107,13 @@ class ResponseAttack:
     Examples
     --------
     >>> from cvxleak.envelope import response_attack
-    >>> attack = response_attack([0.2, 0.3, 0.5], 1.0, 0.5)
-    >>> attack.n, round(attack.theta, 4), attack.weights.round(4)
-    (2, 0.67, array([0.67, 0.33]))
+    >>> attack = response_attack([0.2, 0.3, 0.5], 1.0, 0.7)
+    >>> attack.n, round(attack.theta_1, 2), round(attack.theta, 2), round(attack.theta_2, 2)
+    (3, 0.13, 0.24, 0.73)
+    >>> attack.channel.matrix.round(2)
+    array([[1.  , 0.  , 0.  ],
+           [0.  , 1.  , 0.  ],
+           [0.19, 0.05, 0.76]])
     """
 
     n: int
@@ -157,12 +161,12 @@ def response_attack(prior: Prior | ArrayLike, epsilon: float, delta: float) -> R
     >>> from cvxleak.measures import pml_right_quantile
     >>> from cvxleak.mechanisms import randomized_response
     >>> prior = [0.2, 0.3, 0.5]
-    >>> attack = response_attack(prior, 1.0, 0.5)
+    >>> attack = response_attack(prior, 1.0, 0.7)
     >>> seen = randomized_response(3, 1.0).then(attack.channel)
-    >>> round(float(pml_right_quantile(seen, prior, 0.5)), 6)
-    0.584265
-    >>> round(float(response_lower_bound(prior, 1.0, 0.5)), 6)
-    0.584265
+    >>> round(float(pml_right_quantile(seen, prior, 0.7)), 5)
+    0.54134
+    >>> round(float(response_lower_bound(prior, 1.0, 0.7)), 5)
+    0.54134
     """
     data = Response(prior, real_number(epsilon, "epsilon", 0.0, open_low=True)).paper()
     level = real_number(delta, "delta", 0.0, 1.0, open_low=True)

@@ -6,7 +6,7 @@ leakage of an outcome.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -281,13 +281,14 @@ def adaptive_composition(releases: Sequence[Any]) -> Channel:
     if not steps:
         raise ValidationError("releases: found none; at least one is needed")
     first = as_channel(steps[0], "releases[0]")
-    joint = Channel(first.matrix, first.inputs, [(y,) for y in first.outputs])
+    past: list[tuple[Hashable, ...]] = [(y,) for y in first.outputs]
+    joint = Channel(first.matrix, first.inputs, past)
     for i, step in enumerate(steps[1:], start=1):
         plan = in_order(step, f"releases[{i}]")
-        if len(plan) != len(joint.outputs):
+        if len(plan) != len(past):
             raise ValidationError(
                 f"releases[{i}]: found {counted(len(plan), 'channel')}; one is needed for each of "
-                f"the {len(joint.outputs)} histories of outputs"
+                f"the {len(past)} histories of outputs"
             )
         then = [as_channel(channel, f"releases[{i}][{h}]") for h, channel in enumerate(plan)]
         for h, channel in enumerate(then):
@@ -297,12 +298,8 @@ def adaptive_composition(releases: Sequence[Any]) -> Channel:
                     f"release has {joint.shape[0]}"
                 )
         columns = [joint.matrix[:, [h]] * channel.matrix for h, channel in enumerate(then)]
-        labels = [
-            (*past, y)
-            for past, channel in zip(joint.outputs, then, strict=True)
-            for y in channel.outputs
-        ]
-        joint = Channel(np.hstack(columns), joint.inputs, labels)
+        past = [(*h, y) for h, q in zip(past, then, strict=True) for y in q.outputs]
+        joint = Channel(np.hstack(columns), joint.inputs, past)
     return joint
 
 

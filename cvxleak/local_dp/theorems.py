@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction
@@ -375,7 +375,7 @@ def one_law_leakage(prior: Prior | ArrayLike, budget: float) -> float:
 def least_ratio(
     known: SourceSet,
     budget: float,
-    place: Array,
+    place: NDArray[np.int_],
     groups: int,
     *,
     removed: int = 0,
@@ -428,7 +428,7 @@ def worst_tails(known: SourceSet) -> list[Fraction]:
     return [worst_of(known, np.arange(known.size) >= k) for k in range(known.size, -1, -1)]
 
 
-def worst_of(known: SourceSet, outcomes: Array) -> Fraction:
+def worst_of(known: SourceSet, outcomes: NDArray[np.bool_]) -> Fraction:
     """Return the largest probability of some outcomes, as written for laws."""
     chosen = np.flatnonzero(outcomes)
     found = [fraction(body.support(outcomes.astype(float)).value) for body in known.polytopes]

@@ -39,7 +39,7 @@ def items(text: str) -> list[str]:
     """Return the items of a list such as "Lemma 9, Claim 1 to 5, Table I to II", one by one."""
     found = []
     for entry in text.split(", "):
-        kind, first, last = re.fullmatch(r"([A-Z]\w+) (\w+)(?: to (\w+))?", entry).groups()
+        ((kind, first, last),) = re.findall(r"^([A-Z]\w+) (\w+)(?: to (\w+))?$", entry)
         numbers = [ROMAN.index(n) if n in ROMAN else int(n) for n in (first, last or first)]
         for n in range(numbers[0], numbers[1] + 1):
             found.append(f"{kind} {ROMAN[n] if first in ROMAN else n}")

@@ -126,7 +126,7 @@ def test_appendix_c_a_randomized_post_processing_is_a_function(seed):
     one, other = (np.array(sorted(c.reduced().matrix.T.tolist())) for c in (extended, channel))
     assert one == pytest.approx(other)
     for z, leakage in zip(direct.outputs, pml(direct, prior), strict=True):
-        event = [float(pair[1] == z) for pair in extended.outputs]
+        event = [float(pair[1] == z) for pair in extended.outputs]  # type: ignore
         if np.dot(extended.output(prior).probabilities, event) > 0:
             assert event_leakage(extended, prior, event) == pytest.approx(leakage, abs=1e-9)
 

@@ -63,6 +63,7 @@ def test_a_segment_in_one_order_and_its_ties():
     # The second distribution of Table II has two ties, hence four orders.
     assert len(sets.folding) == 4
     assert len(sets.union.parts) == 1
+    assert sets.intersection is not None
     assert sets.intersection.points.tolist() == [TEN[1]]
     for budget in (0.1, 0.5):
         bounds, exact = folding_bounds(segment, budget), min_local_dp(segment, budget)
@@ -76,6 +77,7 @@ def test_a_union_of_segments_is_folded_onto_one():
     swapped_ends = [swapped(law, 1) for law in ends]
     sets = fold(SourceSet.hull(ends) | SourceSet.hull(swapped_ends))
     assert sets.folding == ((0, 1, 2), (1, 0, 2))
+    assert sets.intersection is not None
     for one in (sets.intersection, sets.union, *sets.images):
         assert sorted(one.points.tolist()) == sorted(ends)
         assert len(one.parts) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from cvxleak.local_dp import (
@@ -144,7 +146,7 @@ def _distortions() -> list[Pair]:
     channel = class_two_mechanism(class_two_distortions([TABLE_I], 0.2)[1])
     drops = np.diff(1 - np.diag(channel))
     law, D, given = np.array([0.5, 0.3, 0.2]), 0.15, np.array([0.05, 0.1, 0.45])
-    left, right = law @ given, (1 - D) * given[0] + D / 2 * given[1:].sum()
+    left, right = float(law @ given), float((1 - D) * given[0] + D / 2 * given[1:].sum())
     return [
         pair(
             "most by which D_1, D_2, … falls in the optimum, D = 0.2: not",
@@ -164,13 +166,15 @@ def _distortions() -> list[Pair]:
 
 
 def _sign() -> list[Pair]:
-    symmetric, better = class_one_leakage(3, 0.3), randomized_response(3, np.log(4.0)).matrix
+    symmetric, better = class_one_leakage(3, 0.3), randomized_response(3, math.log(4)).matrix
     ratio = float(better[1, 0] / better[0, 0])
     return [
-        pair("e^ε of (7), M = 3 and D = 0.3", np.exp(symmetric), "4.667"),
+        pair("e^ε of (7), M = 3 and D = 0.3", math.exp(symmetric), "4.667"),
         pair("Q(j|i)/Q(j|j) of randomized response with e^ε = 4", ratio, "0.25", None, 1e-9),
-        pair("with the minus: by how much it is above e^−ε", ratio - np.exp(-symmetric), "0.0357"),
-        pair("as printed, at least", ratio, np.exp(symmetric), "HAMMING V-E", 1e-3),
+        pair(
+            "with the minus: by how much it is above e^−ε", ratio - math.exp(-symmetric), "0.0357"
+        ),
+        pair("as printed, at least", ratio, math.exp(symmetric), "HAMMING V-E", 1e-3),
     ]
 
 
@@ -179,7 +183,7 @@ def _ratios() -> list[Pair]:
     channel = class_two_mechanism(D)
     others = float(channel[1, 0] / channel[2, 0])
     c = ((1 - D).sum() - (1 - D)) / D
-    repeated = colors(class_two_mechanism([0.25, 0.25, 1.0], removed=1))[2]
+    repeated = colors(class_two_mechanism(np.array([0.25, 0.25, 1.0]), removed=1))[2]
     return [
         pair("c_1 of (49) for the distortions (0.2, 0.4, 0.6)", c[0], "5.0", None, 1e-9),
         pair("c_2", c[1], "3.0", None, 1e-9),
