@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cvxleak import min_distortion, verify
 from cvxleak.constraints import channel, pufferfish
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
@@ -81,6 +82,24 @@ def test_the_constraint_is_the_measure(epsilon):
     )
     # Of the first bit, which is fair: randomized response.
     assert problem.value == pytest.approx(1 / (1 + math.exp(epsilon)), abs=1e-7)
+
+
+def test_the_least_error_is_certified():
+    beliefs, epsilon = [[0.45, 0.05, 0.05, 0.45], [0.25] * 4], math.log(3)
+    bound = min_distortion(
+        from_function(RecordSpace.binary(2), lambda x: x[0]),
+        distortion=1 - np.eye(2),
+        budget=1.0,
+        entropy_floor=0.0,
+        source=beliefs[0],
+        constraints=lambda Q: pufferfish(Q, beliefs, [FIRST], epsilon),
+    )
+    # Randomized response tells the first bit with e^epsilon = 3.
+    assert bound.lower - 1e-9 <= 0.25 <= bound.upper + 1e-9
+    assert bound.upper - bound.lower < 1e-4
+    assert verify(bound.certificate).passed
+    told = bound.witness.mechanism.to_channel()
+    assert pufferfish_epsilon(told, beliefs, [FIRST]) <= epsilon + 1e-6
 
 
 def test_definition_7_read_literally():

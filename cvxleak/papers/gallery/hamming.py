@@ -264,7 +264,8 @@ def simplex() -> Computed:
         pair(f"{name}: class", len(classify(sources).kind), float(len(name) - 6), tolerance=0.0)
         for name, sources in drawn.items()
     ]
-    whole = SourceSet.hull([[0.6, 0.25, 0.15], [0.3, 0.55, 0.15], [0.45, 0.2, 0.35]])
+    corners = [[0.22, 0.63, 0.15], [0.3, 0.48, 0.22], [0.5, 0.15, 0.35], [0.75, 0.15, 0.1]]
+    whole = SourceSet.hull(corners)
     sets = fold(whole)
     if sets.intersection is None or sets.lower_set is None:
         raise RuntimeError("the orders of this set have distributions in common")
