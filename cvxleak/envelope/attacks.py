@@ -21,7 +21,7 @@ __all__ = ["ResponseAttack", "deterministic_form", "quantile_attack", "response_
 
 
 def quantile_attack(
-    channel: Channel | ArrayLike, prior: Prior | ArrayLike, delta: float, share: float
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: float, share: float
 ) -> Channel:
     """Return the post-processing that lifts the left quantile of leakage towards the right one.
 
@@ -32,10 +32,10 @@ def quantile_attack(
 
     Parameters
     ----------
-    channel : Channel or array_like, shape (k, m)
-        The rows q(y|x).
     prior : Prior or array_like, shape (k,)
         The distribution of the input.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
     delta : float
         In (0, 1).
     share : float
@@ -66,7 +66,7 @@ def quantile_attack(
     >>> from cvxleak.measures import pml_left_quantile
     >>> from cvxleak.model import Channel
     >>> Q = Channel([[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]])
-    >>> seen = [Q.then(quantile_attack(Q, [0.25] * 4, 0.1, eta)) for eta in (0.1, 0.001)]
+    >>> seen = [Q.then(quantile_attack([0.25] * 4, Q, 0.1, eta)) for eta in (0.1, 0.001)]
     >>> [round(float(np.exp(pml_left_quantile(q, [0.25] * 4, 0.1))), 3) for q in (Q, *seen)]
     [1.111, 2.526, 3.972]
     """

@@ -47,7 +47,7 @@ def test_theorem_2_the_left_quantile_can_be_lifted(seed):
     low, high = pml_left_quantile(channel, prior, delta), pml_right_quantile(channel, prior, delta)
     assert low < high
     for share, off in ((1e-3, 0.1), (1e-7, 1e-4)):
-        seen = channel.then(quantile_attack(channel, prior, delta, share))
+        seen = channel.then(quantile_attack(prior, channel, delta, share))
         reached = pml_left_quantile(seen, prior, delta)
         assert high - off * (1 + mass.max() / mass.min()) <= reached <= high + 1e-9
 
@@ -55,12 +55,12 @@ def test_theorem_2_the_left_quantile_can_be_lifted(seed):
 def test_theorem_2_on_example_1():
     left, right = (f(EXAMPLE, FAIR, 0.1) for f in (pml_left_quantile, pml_right_quantile))
     assert [left, right] == pytest.approx([math.log(10 / 9), math.log(4)])
-    seen = EXAMPLE.then(quantile_attack(EXAMPLE, FAIR, 0.1, 1e-9))
+    seen = EXAMPLE.then(quantile_attack(FAIR, EXAMPLE, 0.1, 1e-9))
     assert pml_left_quantile(seen, FAIR, 0.1) == pytest.approx(math.log(4), abs=1e-6)
     # And no further: the envelope is the supremum of either quantile.
     assert pml_envelope(FAIR, EXAMPLE, 0.1).upper == pytest.approx(math.log(4), abs=1e-7)
     # Without a gap there is nothing to lift.
-    unchanged = quantile_attack(EXAMPLE, FAIR, 0.05, 0.5)
+    unchanged = quantile_attack(FAIR, EXAMPLE, 0.05, 0.5)
     assert (unchanged.matrix == np.eye(4)).all()
 
 
@@ -158,4 +158,4 @@ def test_complaints():
     with pytest.raises(ValidationError, match="releases: found none"):
         adaptive_composition([])
     with pytest.raises(ValidationError, match="share"):
-        quantile_attack(EXAMPLE, FAIR, 0.1, 0.0)
+        quantile_attack(FAIR, EXAMPLE, 0.1, 0.0)

@@ -125,7 +125,7 @@ def figure_1() -> Computed:
     t = np.linspace(0, 1.6, 161)
     left = float(pml_left_quantile(EXAMPLE_1, FAIR, 0.1))
     right = float(pml_right_quantile(EXAMPLE_1, FAIR, 0.1))
-    attack = quantile_attack(EXAMPLE_1, FAIR, 0.1, 1e-8)
+    attack = quantile_attack(FAIR, EXAMPLE_1, 0.1, 1e-8)
     pairs = [
         pair("left quantile at 0.1", left, LOW),
         pair("right quantile at 0.1", right, math.log(4)),

@@ -132,7 +132,9 @@ def test_a_table_at_a_floor_where_tangents_are_not_enough():
 
 @pytest.mark.slow
 def test_twelve_people_at_97_percent():
-    bound = record_leakage(table(12, total=True), 0.97 * 12 * math.log(3), tol=0.01, work_limit=1e11)
+    bound = record_leakage(
+        table(12, total=True), 0.97 * 12 * math.log(3), tol=0.01, work_limit=1e11
+    )
     assert bound.status is Status.CERTIFIED
     assert bound.lower == pytest.approx(0.53602, abs=1e-5)
     assert bound.certificate is not None
