@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
     from cvxleak.model import (
         Arimoto,
         Channel,
+        ChannelSet,
         Distortion,
         Gain,
         GainMatrix,
@@ -79,7 +80,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
         RecordSpace,
         Shannon,
     )
-    from cvxleak.problem import Bound, Status, Stopped
+    from cvxleak.problem import Bound, Status, Stopped, verify_iterates
     from cvxleak.proofs import Certificate, verify
     from cvxleak.refinement import refines
     from cvxleak.release import release_problem
@@ -92,6 +93,7 @@ __all__ = [
     "Bound",
     "Certificate",
     "Channel",
+    "ChannelSet",
     "CvxleakError",
     "Distortion",
     "Gain",
@@ -135,6 +137,7 @@ __all__ = [
     "sample_mechanism",
     "sweep",
     "verify",
+    "verify_iterates",
 ]
 
 # The packages of the documentation's reference, each an attribute that loads when it is used.

@@ -54,9 +54,9 @@ short = _Short().repr
 def instance(value: Any, kind: type[Kind], name: str) -> Kind:
     """Return `value`, or say that it is not of this kind."""
     if not isinstance(value, kind):
-        from cvxleak.core.advice import MAKERS
+        from cvxleak.core.advice import advice_on_instance
 
-        remedy = MAKERS.get(kind.__name__, "")
+        remedy = advice_on_instance(value, kind.__name__, name)
         raise ValidationError(f"{name}: expected a {kind.__name__}, found {short(value)}{remedy}")
     return value
 
@@ -96,14 +96,14 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
 
         raise ValidationError(
             f"{name}: expected an array of real numbers, found {short(values)}"
-            f"{advice_on_kind(values, error)}"
+            f"{advice_on_kind(values, error, name)}"
         ) from error
     if array.ndim != ndim:
         from cvxleak.core.advice import advice_on_shape
 
         raise ValidationError(
             f"{name}: expected {ndim} dimension(s), found shape {array.shape}"
-            f"{advice_on_shape(array.shape, ndim)}"
+            f"{advice_on_shape(array.shape, ndim, name)}"
         )
     if not isinstance(array, ExactArray):
         array = np.add(array, 0.0, order="C")  # -0.0 becomes 0.0: equal arrays have equal bytes.

@@ -56,7 +56,7 @@ class Alternation:
     is LEAKAGE's Algorithm 6 or 9; if it uses all, it is a cutting-set method.
 
     The results are not proved, since the adversary step ends at local optima;
-    `cvxleak.problem.verify_iterates` proves bounds for the channels.
+    `cvxleak.verify_iterates` proves bounds for the channels.
 
     Parameters
     ----------

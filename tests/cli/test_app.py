@@ -512,6 +512,9 @@ def test_capacity(run: Run, tmp_path: Path):
         "PASS  capacity, a channel of 2 inputs and 2 outputs: 0.36806"
     )
     document = json.loads(run("capacity", channel, "--json", "-").stdout)
+    channel.write_text("0.9,0.1,0\n0.1,0.7,0.2\n0,0.3,0.7\n")
+    stopped = run("capacity", channel, "--work-limit", "0", "--time-limit", "600").stdout
+    assert "limit of work was reached: --work-limit allows more work." in " ".join(stopped.split())
     assert document["command"] == "capacity"
     assert document["spec"] == "bsc.csv"
     assert [q["name"] for q in document["quantities"]] == ["capacity"]
