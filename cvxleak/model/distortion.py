@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -126,7 +125,7 @@ def named_distortion(
 
 
 def _labels(labels: Labels, name: str) -> tuple[Hashable, ...]:
-    if not isinstance(labels, Integral):
+    if not isinstance(labels, (int, np.integer)):
         return in_order(labels, name)
     size = whole_number(labels, name, 1)
     check_cells(size, size, name)
