@@ -15,6 +15,7 @@ from cvxleak.capacities import Capacity
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.design import MinLeakage
 from cvxleak.local_dp import MinLocalDP
+from cvxleak.measures import multiplicative_bayes_capacity
 from cvxleak.mechanisms import (
     FrequencyEstimate,
     binary_symmetric,
@@ -117,6 +118,7 @@ FITTING: dict[str, Any] = {
     "leakage": 0.3,
     "lumped": LUMPED,
     "marginal": HALVES,
+    "measure": multiplicative_bayes_capacity,
     "mechanism": MECHANISM,
     "mechanisms": (MECHANISM, MECHANISM),
     "modulus": 3,

@@ -28,6 +28,7 @@ MAKERS = {
     "ChannelSet": "; ChannelSet.from_printed and ChannelSet(lower, upper) make one",
     "Mechanism": "; Mechanism(query, channel) makes one (capacity takes a channel alone)",
     "Query": "; cvxleak.queries has the usual ones, such as count(10)",
+    "Table": "; Table({'sex': ['f', 'm']}) makes one, and Table.from_published(path) of a file",
     "RecordSpace": "; RecordSpace.binary(n) makes one of n records",
 }
 """What makes an object of a class that newcomers have no object of."""

@@ -1,6 +1,7 @@
 """Measures of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
 
 from cvxleak.measures.chain import ChainRule, composition_chain_rule, group_chain_rule
+from cvxleak.measures.channel_sets import measure_of_set
 from cvxleak.measures.composition import (
     balance_value,
     composition_budget,
@@ -124,6 +125,7 @@ __all__ = [
     "lumped_information",
     "max_information",
     "maximal_leakage",
+    "measure_of_set",
     "mechanism_distortion",
     "membership_epsilon",
     "min_entropy_leakage",
