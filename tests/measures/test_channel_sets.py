@@ -31,7 +31,7 @@ def members(known: ChannelSet, rng: np.random.Generator, size: int):
         rows = known.lower.copy()
         for row, high in zip(rows, known.upper, strict=True):
             for y in rng.permutation(len(row)):
-                row[y] += min(1 - row.sum(), high[y] - row[y])
+                row[y] += max(0.0, min(1 - row.sum(), high[y] - row[y]))
         yield rows
         yield rows + rng.random() * (known.center.matrix - rows)
 
