@@ -146,7 +146,9 @@ def test_a_command_says_what_it_needs(write: Callable[..., Path], content: str, 
     path = write(content)
     with pytest.raises(ValidationError) as found:
         build_task(SpecFile(path))
-    assert str(found.value).splitlines() == [f"{path}: {line}" for line in lines]
+    said, remedy = str(found.value).split("; ")
+    assert said.splitlines() == [f"{path}: {line}" for line in lines]
+    assert remedy == "docs/specs.md describes what a spec has"
 
 
 @pytest.mark.parametrize(
