@@ -159,6 +159,14 @@ def test_not_toml(data: bytes):
         check_spec(read_toml(data, "s.toml"), "s.toml")
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("q.csv", "cvxleak capacity takes"), ("s.yaml", "docs/specs.md")]
+)
+def test_what_is_no_spec_is_told_what_is(name: str, remedy: str):
+    with pytest.raises(ValidationError, match=rf"^{name}: not a TOML file: .*; {remedy}"):
+        read_toml(b"a,b\n0.5,0.5\n", name)
+
+
 def test_byte_order_mark_is_fine():
     data = b"\xef\xbb\xbfversion = 1\n" + (COUNT + ROUNDING).encode()
     assert check_spec(read_toml(data, "s"), "s").version == 1
