@@ -187,6 +187,9 @@ def designs() -> Family:
             np.abs(values[..., None] - np.arange(n + 1)),
             0.5,
             0.5 * n * math.log(2),
+            adversary="joint",
+            starts=10,
+            max_penalties=30,
             decrease="variance",
         )
         return run.value

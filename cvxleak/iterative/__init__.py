@@ -13,7 +13,7 @@ from cvxleak.iterative.conditional import conditional_gradient_ascent, row_entro
 from cvxleak.iterative.deterministic import deterministic_search
 from cvxleak.iterative.entropy_floor import entropy_boundary_mixture, meet_entropy_floor
 from cvxleak.iterative.entropy_projection import project_to_entropy
-from cvxleak.iterative.exponentiated import exponentiated_gradient
+from cvxleak.iterative.exponentiated import exponentiated_gradient, penalized_objective
 from cvxleak.iterative.extragradient import DesignPoint, mirror_prox
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.interior_point import capacity_interior_point
@@ -51,6 +51,7 @@ __all__ = [
     "meet_entropy_floor",
     "mirror_prox",
     "multiplier_grid",
+    "penalized_objective",
     "project_to_entropy",
     "project_to_simplex",
     "release_search",

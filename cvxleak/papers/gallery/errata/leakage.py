@@ -6,11 +6,13 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import entr
 
 from cvxleak.audit import record_leakage
 from cvxleak.iterative import (
     adaptive_penalty,
+    alternating_design,
     alternating_leakage,
     blahut_arimoto,
     conditional_gradient_ascent,
@@ -33,6 +35,8 @@ __all__ = ["ERRATA"]
 
 LOG2 = math.log(2)
 STEP = 1e-6
+FAIR, HAMMING = np.array([0.5, 0.5]), 1 - np.eye(2)
+TWO_BITS_WRONG = np.array([[0, 1], [1, 0], [1, 0], [0, 1]])
 
 
 def _laws(
@@ -178,7 +182,6 @@ def _alternation() -> list[Pair]:
     first, second = _two_bits(_flip(0.25), _flip(0.25)), _two_bits(np.full((2, 2), 0.5), _flip(0))
     before, after = (record_leakage(mechanism, LOG2) for mechanism in (first, second))
     known = np.array([0.5, 0.0, 0.5, 0.0])
-    wrong = np.array([[0, 1], [1, 0], [1, 0], [0, 1]])
     pairs = [
         pair(
             "leakage to a fair first bit and a second bit of 0",
@@ -188,7 +191,7 @@ def _alternation() -> list[Pair]:
         pair("leakage to it after the mechanism update", record_information(second, known, 0), 0.0),
     ]
     for name, mechanism in (("before", first), ("after", second)):
-        error = float((mechanism.channel.matrix * wrong).sum(axis=1).mean())
+        error = float((mechanism.channel.matrix * TWO_BITS_WRONG).sum(axis=1).mean())
         pairs.append(pair(f"error of a fair dataset {name}, D = 0.25", error, 0.25))
     return [
         *pairs,
@@ -363,8 +366,123 @@ def _short_of_floor() -> list[Pair]:
     ]
 
 
+def _fair_bit(penalty: float, budget: float) -> float:
+    """Return the flip that minimizes (23) for a fair bit: J is convex and symmetric."""
+
+    def objective(p: float) -> float:
+        return symmetric_capacity(2, p) + penalty * float(np.logaddexp(0, p - budget)) ** 2
+
+    return float(minimize_scalar(objective, bounds=(0, 0.5), options={"xatol": 1e-10}).x)
+
+
+def _weight() -> list[Pair]:
+    run = adaptive_penalty(FAIR, FAIR, HAMMING, 0.1, decrease="variance", max_penalties=9)
+    least, weights = run.history["objective"], run.history["penalty"]
+    rises = np.diff(least)[np.diff(weights) > 0]
+    return [
+        pair("last of nine λ", weights[-1], "3.375"),
+        pair("and the one before", weights[-2], "3.375"),
+        pair("distortion there, D = 0.1", run.history["distortion"][-1], "0.0902"),
+        pair("distortion of q_best", FAIR @ (run.point * HAMMING).sum(axis=1), "0.2947"),
+        pair("exact minimizer for λ = 1", _fair_bit(1.0, 0.1), "0.2947"),
+        pair("changes of λ that raised λ and not the least J", float((rises <= 0).sum()), 0.0),
+    ]
+
+
 def _softplus() -> list[Pair]:
-    return [pair("(softplus 0)^2", math.log1p(1.0) ** 2, "0.4805")]
+    return [
+        pair("(softplus 0)^2", math.log1p(1.0) ** 2, "0.4805"),
+        pair("minimizer for λ = 1, D = 0.1", _fair_bit(1.0, 0.1), "0.2947"),
+        pair("minimizer for λ = 10", _fair_bit(10.0, 0.1), "0.0021"),
+        pair("and D", _fair_bit(10.0, 0.1), 0.1, "LEAKAGE Alg 7, 10 (exact penalty)", 1e-3),
+    ]
+
+
+def _off_budget() -> list[Pair]:
+    free = {"decrease": "variance", "max_penalties": 9}
+    run = alternating_design(FAIR, HAMMING, 0.1, 0.0, **free)
+    dual = alternating_design(FAIR, HAMMING, 0.1, 0.0, goal="distortion", **free)
+    where = "LEAKAGE Thm 6(2), 7(2)"
+    ends = {"distortion, D = 0.1": ("0.2947", run), "leakage, L = 0.1": ("0.1770", dual)}
+    pairs = []
+    for name, (numeral, found) in ends.items():
+        over = found.history["residual"]
+        pairs += [
+            pair(f"last {name}", 0.1 + over[-1], numeral),
+            pair(f"first {name}", 0.1 + over[0], numeral),
+            pair(f"budget of the {name}", 0.1 + over[-1], 0.1, where, 1e-3),
+        ]
+    return pairs
+
+
+def _cycle() -> list[Pair]:
+    noise = np.full((2, 2), 0.5)
+    designs = [_two_bits(noise, _flip(0)), _two_bits(_flip(0), noise)]
+    known = [np.array([0.0, 0.5, 0.0, 0.5]), np.array([0.5, 0.0, 0.5, 0.0])]
+    pairs = []
+    for k, (mechanism, law) in enumerate(zip(designs, known, strict=True)):
+        worst = record_leakage(mechanism, LOG2)
+        leaks, other = (record_information(m, law, 0) for m in (mechanism, designs[1 - k]))
+        error = float((mechanism.channel.matrix * TWO_BITS_WRONG).sum(axis=1).mean())
+        pairs += [
+            pair(f"worst prior of mechanism {k}", leaks, worst.upper),
+            pair(f"its leakage under mechanism {1 - k}, least possible", other, 0.0),
+            pair(f"error of mechanism {k}, D = 0.25", error, 0.25),
+        ]
+    worst = record_leakage(designs[0], LOG2)
+    return [
+        *pairs,
+        pair("worst-case leakage of both", worst, "0.6931"),
+        pair("flip 0.25", record_leakage(_two_bits(_flip(0.25), _flip(0.25)), LOG2), "0.1308"),
+        pair("so neither is optimal", worst, 0.1308, "LEAKAGE Thm 6(3), (4)", 1e-3),
+    ]
+
+
+def _cycle_of_distortion() -> list[Pair]:
+    budget = symmetric_capacity(2, 0.2)
+    designs = [_two_bits(_flip(0.2), _flip(0)), _two_bits(_flip(0), _flip(0.2))]
+    known = [np.array([0.0, 0.5, 0.0, 0.5]), np.array([0.5, 0.0, 0.5, 0.0])]
+    pairs = []
+    for k, (mechanism, law) in enumerate(zip(designs, known, strict=True)):
+        worst = record_leakage(mechanism, LOG2)
+        leaks, other = (record_information(m, law, 0) for m in (mechanism, designs[1 - k]))
+        pairs += [
+            pair(f"worst prior of mechanism {k}", leaks, worst.upper),
+            pair(f"its leakage under mechanism {1 - k} is L", other, budget),
+        ]
+    worst = record_leakage(designs[0], LOG2)
+    return [
+        *pairs,
+        pair("worst-case leakage of both", worst, "0.6931"),
+        pair("L", budget, "0.1927"),
+        pair("so neither meets L", worst, budget, "LEAKAGE Thm 7(3)", 1e-3),
+    ]
+
+
+def _rates() -> list[Pair]:
+    prior = np.array([[0.8, 0.2], [0.8, 0.2]]) / 2
+    b = LOG2 + float(entr([0.8, 0.2]).sum())
+    start = alternating_leakage(noisy_parity(2, 0.1), b, start=prior, max_iterations=1)
+    value, norm = (start.history[name][0] for name in ("objective", "gradient_norm"))
+    rows = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.0, 0.0, 0.0]])
+    output = np.array([0.4, 0.4, 0.2])
+    capacity = float((rows[0] * np.log(rows[0] / output)).sum())
+
+    def far(a: float) -> float:
+        row = np.array([a, a, 1 - 2 * a])
+        return float((row * np.log(row / output)).sum()) - capacity
+
+    a = float(brentq(far, 0.1, 0.39, xtol=1e-15))
+    rows[2] = a, a, 1 - 2 * a
+    run = marginal_blahut_arimoto(
+        np.full(3, 1 / 3), np.ones((3, 1)), rows[:, None], 0.0, tol=0, max_iterations=4000
+    )
+    gap = capacity - run.history["objective"]
+    return [
+        pair("leakage at the optimal prior, and the closed form", value, parity_leakage(2, 0.1, b)),
+        pair("norm of the gradient there", norm, "0.59"),
+        pair("gap after 2000 updates over that after 4000", gap[2000] / gap[4000], 4.0, None, 0.1),
+    ]
 
 
 ERRATA = [
@@ -466,17 +584,21 @@ ERRATA = [
     ),
     Erratum(
         "LEAKAGE Alg 7, 10 (weight)",
-        "the penalty's weight adapts",
-        "it does not change while the value is within δ of the budget, and the best point is "
-        "chosen by comparing objectives with different weights",
-        "reading the lines",
+        "the penalty's weight adapts, and q_best is the best mechanism found",
+        "the weight does not change while the value is within δ of the budget: for a fair bit and "
+        "D = 0.1 it stays at 3.375, with a distortion of 0.0902. And q_best is that of the least "
+        "objective, which grows with the weight: it is the mechanism of the first weight, with "
+        "0.2947",
+        "the method as printed, and the exact minimizer",
+        _weight,
     ),
     Erratum(
         "LEAKAGE Alg 7, 10 (exact penalty)",
         "the squared softplus is an exact penalty",
         "at the budget it is (log 2)² = 0.4805, not 0: for a fixed weight the answer is off the "
-        "budget, and a growing weight drives the constrained quantity to its minimum",
-        "the formula",
+        "budget, and a growing weight drives the constrained quantity to its minimum. For a fair "
+        "bit and D = 0.1 the minimizers for λ = 1 and λ = 10 have distortions 0.2947 and 0.0021",
+        "the formula, and its minimizers",
         _softplus,
     ),
     Erratum(
@@ -504,6 +626,17 @@ ERRATA = [
         _global,
     ),
     Erratum(
+        "LEAKAGE Thm 4(3)",
+        "the squared gradient falls like 1/k, and I converges linearly where the floor is slack",
+        "at a maximum on the floor the gradient along the simplex is not zero: for the parity of "
+        "two bits with flip 0.1 and a floor of log 2 + h(0.2) its norm is 0.59. And Algorithm 2 is "
+        "not linear in general: for one record whose third value is as far from the best output "
+        "distribution as the two that are used, the gap falls by a factor of 4 where the number of "
+        "updates doubles. With exact steps and b = 0, Algorithm 1 ends after finitely many sweeps",
+        "the optimal prior in closed form; a run of Algorithm 2",
+        _rates,
+    ),
+    Erratum(
         "LEAKAGE Thm 5(3)",
         "if no row's floor is active, Algorithm 3 ends at the global maximum",
         "not always: each row is then a unit vector, and two of them may have to change at once. "
@@ -526,6 +659,27 @@ ERRATA = [
         _alternation,
     ),
     Erratum(
+        "LEAKAGE Thm 6(2), 7(2)",
+        "distortion and leakage meet their budgets in the limit",
+        "not as the mechanism step is printed, which returns the minimizer for the first weight: "
+        "for a fair bit, b = 0, every round of Algorithm 6 has a distortion of 0.2947 for D = 0.1, "
+        "and every round of Algorithm 9 a leakage of 0.1770 for L = 0.1",
+        "the methods as printed, with a line search that makes steps",
+        _off_budget,
+    ),
+    Erratum(
+        "LEAKAGE Thm 6(3), (4)",
+        "limit points are stationary, and the objective converges like 1/k",
+        "not even with exact steps. In the example above, the second mechanism's worst prior has a "
+        "second bit of 1, and the best mechanism against that outputs the parity if the second bit "
+        "is 0, and a random bit if it is 1. The two follow each other for ever. Both leak 0.6931, "
+        "the channel with flip 0.25 has the same error and leaks 0.1308, and in a convex problem "
+        "every stationary point is optimal",
+        "lower and upper bounds on the leakages, all proved; each step's best choice is the only "
+        "one",
+        _cycle,
+    ),
+    Erratum(
         "LEAKAGE Thm 7(1), 3.3.4",
         "the distortion does not rise from one round of Algorithm 9 to the next",
         "it can. Example: the parity of two bits, b = log 2, L = log 2 − h(0.2), and a source "
@@ -537,5 +691,13 @@ ERRATA = [
         "lower and upper bounds on the leakages, all proved, and the rate-distortion function of "
         "a fair bit",
         _alternation_of_distortion,
+    ),
+    Erratum(
+        "LEAKAGE Thm 7(3)",
+        "limit points satisfy the conditions of Karush, Kuhn and Tucker",
+        "not even with exact steps: the two mechanisms of that example follow each other for ever, "
+        "and both leak 0.6931, more than L = 0.1927",
+        "lower and upper bounds on the leakages, all proved",
+        _cycle_of_distortion,
     ),
 ]
