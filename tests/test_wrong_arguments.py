@@ -170,6 +170,7 @@ OWN: dict[str, dict[str, Any]] = {
     "iterative.alternating_design": {
         "source": np.ones((2, 2)) / 4,
         "distortion": ERROR[[[0, 1], [1, 0]]],
+        "entropy_floor": 0.0,
         "max_iterations": 2,
     },
     "iterative.blahut_rate_distortion": {"slope": 1.0},

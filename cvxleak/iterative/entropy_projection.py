@@ -101,12 +101,14 @@ def project_to_entropy(
     if abs(trace[0] - t) <= accuracy:
         return result(v, "the distribution has the entropy")
     nearest = (math.inf, v)
-    for sign, near, far in (1, max(low, 0.0), high), (-1, max(-high, 0.0), -low):
-        if near < far or near == far == high:
-            w, stopped = _root(sign * v, near, far, t, accuracy, cap, trace)
-            if stopped != NO_ROOT:
-                return result(w, stopped)
-            nearest = min(nearest, (abs(trace[-1] - t), w), key=lambda pair: pair[0])
+    sides = [(1, max(low, 0.0), high)] if high >= 0 else []
+    if low < 0:
+        sides.append((-1, max(-high, 0.0), -low))
+    for sign, near, far in sides:
+        w, stopped = _root(sign * v, near, far, t, accuracy, cap, trace)
+        if stopped != NO_ROOT:
+            return result(w, stopped)
+        nearest = min(nearest, (abs(trace[-1] - t), w), key=lambda pair: pair[0])
     return result(nearest[1], NO_ROOT)
 
 

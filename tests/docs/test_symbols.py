@@ -18,6 +18,8 @@ NAMES = [name for name in CODE if "::" not in name]
 TESTS = [name for name in CODE if "::" in name]
 
 NUMBERED = {
+    "LEAKAGE": "Definition 2.1, Definition 2.2, Definition 2.3, Definition 3.1, Assumption 1 to 2, "
+    "Theorem 1 to 9, Lemma 1, Algorithm 1 to 11, Figure 1 to 7, Table 1 to 3",
     "ENVELOPE": "Definition 1 to 5, Theorem 1 to 5, Corollary 1, Lemma 1 to 3, Algorithm 1, "
     "Example 1 to 4, Figure 1 to 2",
     "HAMMING": "Definition 1 to 8, Theorem 1 to 3, Corollary 1, Lemma 1 to 10, Claim 1 to 5, "
@@ -28,6 +30,7 @@ NUMBERED = {
 """What each paper numbers, by its text. A paper is added with its table on the page."""
 
 NOTHING = {
+    "LEAKAGE": "Assumption 2, Figure 2, Table 1 to 2",
     "DALENIUS": "Example 2, Example 4, Figure 1 to 2, Figure 6, Table 1, Table 3",
 }
 """Drawings, guidelines and tables of words, which state nothing that could be computed."""
@@ -39,7 +42,10 @@ def items(text: str) -> list[str]:
     """Return the items of a list such as "Lemma 9, Claim 1 to 5, Table I to II", one by one."""
     found = []
     for entry in text.split(", "):
-        ((kind, first, last),) = re.findall(r"^([A-Z]\w+) (\w+)(?: to (\w+))?$", entry)
+        ((kind, first, last),) = re.findall(r"^([A-Z]\w+) ([\w.]+)(?: to (\w+))?$", entry)
+        if "." in first:
+            found.append(entry)
+            continue
         numbers = [ROMAN.index(n) if n in ROMAN else int(n) for n in (first, last or first)]
         for n in range(numbers[0], numbers[1] + 1):
             found.append(f"{kind} {ROMAN[n] if first in ROMAN else n}")
