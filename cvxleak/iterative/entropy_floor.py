@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import entr
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
@@ -108,7 +108,9 @@ def entropy_boundary_mixture(distribution: ArrayLike, target: float) -> tuple[Ar
 
     def crossing(start: Array, end: Array) -> Array:
         """Return the point on the segment where the entropy is b."""
-        share = brentq(lambda s: entr((1 - s) * start + s * end).sum() - b, 0.0, 1.0, xtol=1e-15)
+        share = root_scalar(
+            lambda s: entr((1 - s) * start + s * end).sum() - b, bracket=(0.0, 1.0), xtol=1e-15
+        ).root
         return (1 - share) * start + share * end
 
     while entr(p).sum() > b:

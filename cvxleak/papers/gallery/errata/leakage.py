@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import entr
+from scipy.optimize import root_scalar
+from scipy.special import entr, expit, logit
 
 from cvxleak.audit import record_leakage
 from cvxleak.iterative import (
@@ -367,12 +367,16 @@ def _short_of_floor() -> list[Pair]:
 
 
 def _fair_bit(penalty: float, budget: float) -> float:
-    """Return the flip that minimizes (23) for a fair bit: J is convex and symmetric."""
+    """Return the flip that minimizes (23) for a fair bit: J is convex and symmetric.
 
-    def objective(p: float) -> float:
-        return symmetric_capacity(2, p) + penalty * float(np.logaddexp(0, p - budget)) ** 2
+    It is the root of the derivative.
+    """
 
-    return float(minimize_scalar(objective, bounds=(0, 0.5), options={"xatol": 1e-10}).x)
+    def slope(p: float) -> float:
+        z = p - budget
+        return float(logit(p) + 2 * penalty * np.logaddexp(0, z) * expit(z))
+
+    return root_scalar(slope, bracket=(1e-12, 0.5), xtol=1e-14).root
 
 
 def _weight() -> list[Pair]:
@@ -472,7 +476,7 @@ def _rates() -> list[Pair]:
         row = np.array([a, a, 1 - 2 * a])
         return float((row * np.log(row / output)).sum()) - capacity
 
-    a = float(brentq(far, 0.1, 0.39, xtol=1e-15))
+    a = root_scalar(far, bracket=(0.1, 0.39), xtol=1e-15).root
     rows[2] = a, a, 1 - 2 * a
     run = marginal_blahut_arimoto(
         np.full(3, 1 / 3), np.ones((3, 1)), rows[:, None], 0.0, tol=0, max_iterations=4000
@@ -629,8 +633,8 @@ ERRATA = [
         "LEAKAGE Thm 4(3)",
         "the squared gradient falls like 1/k, and I converges linearly where the floor is slack",
         "at a maximum on the floor the gradient along the simplex is not zero: for the parity of "
-        "two bits with flip 0.1 and a floor of log 2 + h(0.2) its norm is 0.8368. And Algorithm 2 is "
-        "not linear in general: for one record whose third value is as far from the best output "
+        "two bits with flip 0.1 and a floor of log 2 + h(0.2) its norm is 0.8368. And Algorithm 2 "
+        "is not linear in general: for one record whose third value is as far from the best output "
         "distribution as the two that are used, the gap falls by a factor of 4 where the number of "
         "updates doubles. With exact steps and b = 0, Algorithm 1 ends after finitely many sweeps",
         "the optimal prior in closed form; a run of Algorithm 2",
