@@ -189,6 +189,7 @@ OWN: dict[str, dict[str, Any]] = {
         "slope": 1.0,
         "tol": 1e-2,
     },
+    "iterative.penalized_objective": {"channel": GEOMETRIC.matrix},
     "iterative.multiplier_grid": {
         "joint": RELEASE,
         "mu_1": [0.3],
