@@ -27,6 +27,7 @@ MAKERS = {
     "Channel": "; Channel(matrix) makes one",
     "ChannelSet": "; ChannelSet.from_printed and ChannelSet(lower, upper) make one",
     "Mechanism": "; Mechanism(query, channel) makes one (capacity takes a channel alone)",
+    "Problem": "; a named one is, such as cvxleak.design.DesignForPrior(prior, distortion, budget)",
     "Query": "; cvxleak.queries has the usual ones, such as count(10)",
     "Table": "; Table({'sex': ['f', 'm']}) makes one, and Table.from_published(path) of a file",
     "RecordSpace": "; RecordSpace.binary(n) makes one of n records",
