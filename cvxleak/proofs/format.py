@@ -111,7 +111,7 @@ class Certificate:
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
         for name in PARTS:
-            object.__setattr__(self, name, _plain(getattr(self, name)))
+            object.__setattr__(self, name, plain(getattr(self, name)))
         version = _readable(self.schema_version)
         claimed = [end for end in ENDS if getattr(self, end) is not None]
         if not claimed or (version == 1 and len(claimed) < 2):
@@ -287,12 +287,12 @@ def _finite(text: str) -> float:
     return value
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return what writing `value` as JSON and reading it again would give."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         if set(map(type, value)) == {float}:
             return list(value)  # large matrices are long lists of floats
-        return [part if type(part) is float else _plain(part) for part in value]
+        return [part if type(part) is float else plain(part) for part in value]
     return to_json(value)

@@ -1,0 +1,119 @@
+"""Terms of the proof kernel for what today's searches find of other kinds than leakage. Untrusted.
+
+It goes with `cvxleak.audit.old_terms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cvxleak.audit.old_terms import Term, posteriors_of, upper_term
+from cvxleak.exact.packing import unpack
+from cvxleak.kernel.capacity import Capacity
+from cvxleak.kernel.claims import KINDS
+from cvxleak.kernel.independent import ProductLeakage
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import exact, law, lower, precision, proved, upper
+from cvxleak.kernel.reading import pack
+from cvxleak.proofs.format import plain
+
+__all__ = ["claimed", "difference", "terms_of"]
+
+Parts = Mapping[str, Any]
+
+
+def terms_of(kind: str, problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    """Return the terms of the lower and the upper end, from a certificate's parts."""
+    makers = {
+        "capacity": _capacity,
+        "renyi-capacity": _renyi_capacity,
+        "renyi-dp": _pairs,
+        "dp-profile": _pairs,
+        "gaussian-dp": _pairs,
+        "zcdp": _zcdp,
+        "total-disclosure": _disclosure,
+        "product-leakage": _product,
+    }
+    with precision():
+        return makers[kind](problem, witness, proof)
+
+
+def _capacity(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    below = {"rule": "point", "weights": witness["input"]}
+    view = Capacity.read(problem).view
+    if not view.exact:
+        below["posteriors"] = posteriors_of(view, law([proved(x) for x in witness["input"]]))
+    golden = {"rule": "golden", "t": proof["output"]}
+    return below, {"rule": "close", "multiplier": 0, "limits": [], "of": golden}
+
+
+def _renyi_capacity(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    if problem["alpha"] != "inf" and exact(problem["alpha"]) == 1:
+        return _capacity({"matrix": problem["matrix"]}, witness, proof)
+    below = {"rule": "point", "weights": witness["input"]}
+    return below, {"rule": "order", "t": proof["output"]}
+
+
+def _pairs(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    return {"rule": "pair", **witness}, {"rule": "pairs"}
+
+
+def _zcdp(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    # Orders that cover what bounds all pairs at once cover each of them.
+    pairs = len(problem["pairs"])
+    shared = [[proof["orders"]] * 2] * pairs
+    orders = shared if "levels" in proof else proof["orders"]
+    return {"rule": "pair", **witness}, {"rule": "orders", "orders": orders}
+
+
+def _disclosure(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    statement = RecordLeakage.read({**problem, "entropy_floor": 0})
+    trees = {_group(statement, one["records"]): one["tree"] for one in proof["groups"]}
+    above = {"rule": "max", "groups": [trees[group] for group in statement.groups]}
+    place = statement.groups.index(_group(statement, witness["records"]))
+    return {"rule": "owners", "group": place, "values": witness["values"]}, above
+
+
+def _group(statement: RecordLeakage, records: Any) -> tuple[int, ...]:
+    return tuple(sorted(statement.space.run_of(i) for i in records))
+
+
+def _product(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
+    statement = ProductLeakage.read(problem)
+    below = {"rule": "point", "record": witness["record"]}
+    if "laws" in problem:
+        below["weights"] = witness["weights"]
+        inputs = [pack(unpack(one), "<f8") for one in proof["inputs"]]
+        above: Term = {"rule": "corners", "inputs": inputs}
+        for term, part in ((below, witness), (above, proof)):
+            if part["least_probability"] is not None:
+                term["least"] = part["least_probability"]
+        return below, above
+    below["weights"] = [[weights, 1] for weights in witness["laws"]]
+    if proof["contexts"] is not None:
+        audited = len(statement.audited(statement.kinds()))
+        found = [pack(unpack(one), "<f8") for one in proof["contexts"]]
+        if len(found) == audited:
+            return below, {"rule": "contexts", "inputs": found}
+    records = None if problem["record"] is None else [[problem["record"]]]
+    whole = {"mechanism": problem["mechanism"], "entropy_floor": problem["entropy_floor"]}
+    asked = {**whole, "size": 1, "records": records}
+    found = upper_term(RecordLeakage.read(asked), asked, {"groups": []})
+    return below, {"rule": "audit", "groups": found["groups"]}
+
+
+def difference(capacity: Term, leakage: Term) -> Term:
+    """Return the term of an end of the balance function."""
+    return {"rule": "difference", "capacity": capacity, "leakage": leakage}
+
+
+def claimed(
+    kind: str, problem: Parts, witness: Parts, proof: Parts
+) -> tuple[float, float, Term, Term]:
+    """Return the bounds that the kernel proves, and the terms of both ends."""
+    written = plain(problem)
+    below, above = terms_of(kind, written, plain(witness), plain(proof))
+    with precision():
+        statement = KINDS[kind].read(written)
+        return lower(statement.lower(below)), upper(statement.upper(above)), below, above

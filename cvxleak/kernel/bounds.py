@@ -1,0 +1,146 @@
+r"""Judgement B: what J(w) is at most, for all adversaries w with F(w) >= b that meet the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.gains import mean
+from cvxleak.kernel.lemmas import divergence
+from cvxleak.kernel.numbers import ball, dot, largest, law, least, log, need, proved, soft
+from cvxleak.kernel.terms import (
+    Law,
+    Leaf,
+    Numbers,
+    Rule,
+    Shape,
+    law_of,
+    laws_of,
+    number,
+    numbers,
+    packed,
+    term,
+)
+from cvxleak.kernel.view import View
+
+__all__ = ["Choices", "Close", "Equal", "Factor"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Close(Rule, rule="close", gives="B", when=["not about a factor"]):
+    r"""J <= soft_{kappa + L}(phi) + sum_j kappa_j d_j - lambda b, by CHAIN.
+
+    To a majorant of J add lambda (F(w) - b) >= 0 and, for each limit <w, c_j> <= d_j + t_j F(w),
+    kappa_j (d_j + t_j F(w) - <w, c_j>) >= 0. With L = lambda + sum kappa_j t_j and F(w) = H(pi) +
+    sum_a pi_a (H(v_a) + <v_a, log m>), what is left is kappa H(pi) + L H(pi) + sum_a pi_a phi_a,
+    where phi_a bounds its value's part: by CHAIN, or by the value's V-term.
+    """
+
+    multiplier: Numbers = number(least=0)
+    limits: Numbers = numbers("limits", least=0)
+    of: Any = term("J")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Any:
+        """Return the bound."""
+        (scale,) = self.multiplier.at(leaf)
+        found = self.of.conclude(subject, leaf)
+        const, c = -scale * subject.floor, list(found.c)
+        if subject.extra is not None:
+            c = [x + y for x, y in zip(c, subject.extra, strict=True)]
+        for x, limit in zip(self.limits.at(leaf), subject.limits, strict=True):
+            c = [p - x * q for p, q in zip(c, limit.c, strict=True)]
+            const = const + x * limit.bound
+            scale = scale + x * limit.share
+        phi = []
+        for a, own in enumerate(subject.of):
+            base = [c[g] + scale * subject.logs[g] for g in own]
+            if found.sharing is None:
+                phi.append(soft(base, scale))
+            else:
+                phi.append(found.sharing.bound(subject, a, base, scale, leaf))
+        return soft(phi, found.kappa + scale) + const
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choices(
+    Rule, rule="choices", gives="B", when=["information", "exact rows", "no cover around"]
+):
+    """I(A;Y) <= the largest capacity of a choice of one group for each value, whatever the floor.
+
+    CORNER: for fixed pi, I(A;Y) is convex in each v_a, so it is largest where each is a unit
+    vector. The capacity of the rows R_a is at most max_a D(R_a || sum_a p_a R_a), for the law p of
+    each choice in `inputs`.
+    """
+
+    inputs: Any = packed("f", "k")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> arb:
+        """Return the largest capacity, and the largest of what is added to J."""
+        choices = list(product(*subject.of)) if self._fits(subject) else []
+        need(len(choices) == len(self.inputs), "choices: a law for each is needed")
+        charge("ball operations", len(choices) * subject.k * subject.n)
+        capacities = []
+        for weights, chosen in zip(self.inputs.tolist(), choices, strict=True):
+            p = [ball(x) for x in law([proved(x) for x in weights])]
+            rows = [subject.rows[g].lo for g in chosen]
+            log_t = [log(dot(p, column)) for column in zip(*rows, strict=True)]
+            capacities.append(largest(divergence(row, log_t) for row in rows))
+        found = largest(capacities)
+        return found if subject.extra is None else found + largest(subject.extra)
+
+    def _fits(self, view: View) -> bool:
+        found = 1
+        for own in view.of:
+            found *= len(own)
+        return found == len(self.inputs)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Factor(Rule, rule="factor", gives="B", when=["about a factor", "no cover around"]):
+    """sum_y s_y G(rho_y) / G(pi) <= T + max(u, 0) / g, where `of` shows J <= u with this T.
+
+    g = min_a r_a > 0 for r a mean of linear functions below G, so that G(pi) >= g (Dinkelbach).
+    """
+
+    times: Numbers = number(least=0)
+    points: tuple[Law, ...] | None = laws_of("k", optional=True)
+    theta: Law = law_of("tangents")
+    of: Any = term("B")
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape with the number of linear functions, and with this T."""
+        given = found.get("points") or shape.view.gain.linear
+        times = found["times"].written[0] if "times" in found else None
+        view = shape.view if times is None else replace(shape.view, times=times)
+        return replace(shape, tangents=len(given), times=times, view=view)
+
+    def evaluate(self, subject: View, leaf: Leaf) -> arb:
+        """Return the bound on the factor."""
+        (times,) = self.times.written
+        points = [point.at(leaf) for point in self.points or ()]
+        lowest = least(mean(subject.gain, self.theta.at(leaf), points))
+        need(lowest > 0, "factor: a gain that may be 0")
+        rise = self.of.conclude(replace(subject, times=times), leaf)
+        return times + rise.max(arb(0)) / lowest
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Equal(Rule, rule="equal", gives="B", when=["exact rows", "no real output"]):
+    """An output that ignores the data leaks nothing: J = (1 - T) G(pi), 0 for T = 1; factor 1."""
+
+    def check(self, shape: Shape) -> None:
+        """Need a form in which the prior does not matter."""
+        need(shape.times is None or shape.times == 1, "equal: a rise, or a factor")
+        need(shape.columns == 0, "equal: no cover around is of use")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> arb:
+        """Return 0 or 1, once all rows are equal as written."""
+        keys = {row.key for row in subject.rows}
+        need(len(keys) == 1 and None not in keys, "equal: rows that are not equal as written")
+        return arb(0) if subject.times == 1 else arb(1)

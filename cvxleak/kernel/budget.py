@@ -1,0 +1,50 @@
+"""What one file may ask for, counted before it is expanded.
+
+A short file can stand for very much: runs of equal records, compressed arrays, trees. Each of the
+totals below is over the whole file. Outside of `limited` nothing is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from cvxleak.kernel.numbers import need
+
+__all__ = ["LIMITS", "charge", "limited"]
+
+LIMITS = {
+    "records' values": 1 << 24,
+    "bytes of packed arrays": 1 << 30,
+    "bytes of numbers": 1 << 30,
+    "float operations": 1 << 35,
+    "ball operations": 1 << 28,
+}
+"""Most of each: a gigabyte, and some minutes of either kind of operation."""
+
+_spent: ContextVar[dict[str, int] | None] = ContextVar("spent", default=None)
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Count the totals of one file; a nested block belongs to the outer one's file."""
+    if _spent.get() is not None:
+        yield
+        return
+    token = _spent.set(dict.fromkeys(LIMITS, 0))
+    try:
+        yield
+    finally:
+        _spent.reset(token)
+
+
+def charge(what: str, amount: int) -> None:
+    """Count what is about to be expanded; refuse a file that asks for too much."""
+    spent = _spent.get()
+    if spent is not None:
+        spent[what] += amount
+        need(
+            spent[what] <= LIMITS[what],
+            f"the file asks for more than {LIMITS[what]} {what}",
+        )

@@ -1,0 +1,156 @@
+r"""Claims of kinds ``capacity`` and ``renyi-capacity``: what a channel can tell about its input.
+
+``capacity``: the problem is {"matrix": rows}, or {"lower", "upper"} for all channels between them.
+An input is a record with one context for each value, so this is the leakage about it without a
+floor. The term of the upper end is a B-term, such as `close` of `golden` with the multiplier 0:
+
+    I(p, Q) <= max_x D(Q_x || t), for every distribution t (Kemperman).
+
+That of the lower end is {"rule": "point", "weights": p}, with "posteriors" over a set of channels,
+as for the kind ``record-leakage``.
+
+``renyi-capacity``: the problem is {"matrix", "alpha"}, alpha > 0 a number, or "inf"; at alpha = 1
+all is as for ``capacity``. The term of the upper end is {"rule": "order", "t"}, that of the lower
+end {"rule": "point", "weights": p}: Sibson's information
+
+    I_alpha(p, Q) = alpha / (alpha - 1) log sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha).
+
+ORDER. I_alpha(p, Q) <= max_x D_alpha(Q_x || t) for every distribution t. Proof. I_alpha(p, Q) is
+the least D_alpha(p Q || p x t) over t (Sibson), and with f(x) = sum_y Q(y|x)^alpha t_y^(1 - alpha)
+
+    D_alpha(p Q || p x t) = log(sum_x p_x f(x)) / (alpha - 1),
+
+where a mean is at most the largest f and at least the least one, whichever alpha - 1 needs. At
+alpha = inf, D_inf(Q_x || t) = log max_y Q(y|x) / t_y, and I_inf = log sum_y max Q(y|x) over the x
+with p_x > 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flint import arb, fmpq
+
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.leakage import gain_at, read_channel
+from cvxleak.kernel.numbers import (
+    ball,
+    dot,
+    exp,
+    largest,
+    law,
+    least,
+    log,
+    need,
+    proved,
+    rational,
+    total,
+)
+from cvxleak.kernel.reading import items, parts
+from cvxleak.kernel.terms import Leaf, Shape, read_term
+from cvxleak.kernel.view import Row, View, view_of
+
+__all__ = ["Capacity", "RenyiCapacity"]
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """A channel, or a set of channels, as a record with one context for each value."""
+
+    view: View
+    rows: Mapping[Any, Row]
+
+    @classmethod
+    def read(cls, problem: Any) -> Capacity:
+        """Return the statement of a file."""
+        ends = {"lower", "upper"} if isinstance(problem, Mapping) and "lower" in problem else None
+        parts(problem, ends or {"matrix"}, "the problem")
+        rows = dict(enumerate(read_channel(problem)))
+        return cls(view_of([{(x, ()): 1} for x in rows], rows, 0), rows)
+
+    def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
+        """Return the bound that a B-term of the file proves."""
+        term = read_term(data, "B", Shape.of_view(self.view))
+        return term.conclude(self.view, leaf or Leaf())
+
+    def lower(self, data: Any) -> arb:
+        """Return the information at an input distribution of the file."""
+        parts(data, {"rule", "weights"}, "a lower end", {"posteriors"})
+        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        return gain_at(self.view, self.rows, data)
+
+
+@dataclass(frozen=True)
+class RenyiCapacity:
+    """A channel and an order, None for infinity."""
+
+    rows: Sequence[Sequence[arb]]
+    order: fmpq | None
+
+    @classmethod
+    def read(cls, problem: Any) -> RenyiCapacity | Capacity:
+        """Return the statement of a file."""
+        parts(problem, {"matrix", "alpha"}, "the problem")
+        order = None if problem["alpha"] == "inf" else rational(problem["alpha"])
+        if order == 1:
+            return Capacity.read({"matrix": problem["matrix"]})
+        need(order is None or order > 0, "an order that is not positive")
+        rows = read_channel({"matrix": problem["matrix"]})
+        return cls([row.lo for row in rows], order)
+
+    def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
+        """Return the largest divergence of order alpha of a row from the file's t."""
+        parts(data, {"rule", "t"}, "an upper end")
+        need(data["rule"] == "order", f"no such rule of an upper end: {data['rule']!r:.40}")
+        t = [ball(x) for x in _law(data["t"], "t", len(self.rows[0]))]
+        charge("ball operations", 4 * len(self.rows) * len(t))
+        if self.order is None:
+            return largest(
+                _ratio(q, p) for row in self.rows for q, p in zip(row, t, strict=True)
+            ).log()
+        f = [total(map(self._power, row, t)) for row in self.rows]
+        at = largest(f) if self.order > 1 else least(f)
+        need(at > 0, "order: t has no output in common with some row")
+        return log(at) / (arb(self.order) - 1)
+
+    def _power(self, q: arb, t: arb) -> arb:
+        """Return q^alpha t^(1 - alpha)."""
+        assert self.order is not None
+        if q == 0:
+            return arb(0)
+        if t == 0:
+            need(self.order < 1, "order: t is 0 where a row is not")
+            return arb(0)
+        return exp(arb(self.order) * log(q) + (1 - arb(self.order)) * log(t))
+
+    def lower(self, data: Any) -> arb:
+        """Return Sibson's information at an input distribution of the file."""
+        parts(data, {"rule", "weights"}, "a lower end")
+        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        p = _law(data["weights"], "weights", len(self.rows))
+        used = [(ball(x), row) for x, row in zip(p, self.rows, strict=True) if x]
+        columns = list(zip(*(row for _, row in used), strict=True))
+        charge("ball operations", 4 * len(used) * len(columns))
+        if self.order is None:
+            return total(largest(column) for column in columns).log()
+        found = arb(0)
+        for column in columns:
+            some = [(x, q) for (x, _), q in zip(used, column, strict=True) if not q == 0]
+            if some:
+                powers = [exp(arb(self.order) * log(q)) for _, q in some]
+                found += exp(log(dot([x for x, _ in some], powers)) / arb(self.order))
+        return log(found) * arb(self.order) / (arb(self.order) - 1)
+
+
+def _ratio(q: arb, t: arb) -> arb:
+    """Return q / t; 0 for an output that the row does not have."""
+    if q == 0:
+        return arb(0)
+    need(not t == 0, "order: t is 0 where a row is not")
+    return q / t
+
+
+def _law(data: Any, name: str, length: int) -> list[fmpq]:
+    return law([proved(x) for x in items(data, name, length)], name)

@@ -1,0 +1,168 @@
+"""A file that claims bounds: schema 3, what it may say, and the check of each end.
+
+    {"format": "cvxleak-certificate", "schema_version": 3, "kind", "problem", "unit",
+     "ends": {"lower": {"value", "about", "by": TERM}, "upper": {...}}, "versions", "sha256"}
+
+An end that is not claimed is absent. An end is proved if and only if its own term shows a bound at
+least as good as its value. `sha256` is that of the rest of the object as compact JSON with sorted
+keys, so that any change is seen even where the changed numbers would still be a proof.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from flint import arb
+
+from cvxleak.kernel import bounds, covers, majorants, ratio, values
+from cvxleak.kernel.balance import Balance
+from cvxleak.kernel.budget import limited
+from cvxleak.kernel.disclosure import TotalDisclosure
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import RefusedError, exact, lower, need, precision, upper
+from cvxleak.kernel.reading import bound, parts
+from cvxleak.kernel.terms import Leaf, Trace
+
+__all__ = ["FORMAT", "KINDS", "SCHEMA", "Checked", "Statement", "check", "digest", "outline"]
+
+FORMAT = "cvxleak-certificate"
+SCHEMA = 3
+
+LOADED = (bounds, covers, majorants, ratio, values)
+"""The modules whose rules a file may name."""
+
+
+class Statement(Protocol):
+    """What a kind of file is about, and the terms that prove its ends."""
+
+    @classmethod
+    def read(cls, problem: Any) -> Self:
+        """Return the statement of a file's problem."""
+        ...
+
+    def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
+        """Return the bound that an upper end's term proves."""
+        ...
+
+    def lower(self, data: Any) -> arb:
+        """Return the bound that a lower end's term proves."""
+        ...
+
+
+KINDS: dict[str, type[Statement]] = {
+    "balance": Balance,
+    "record-leakage": RecordLeakage,
+    "total-disclosure": TotalDisclosure,
+}
+"""The statements by the kinds of files."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is known of an end of a claim.
+
+    Attributes
+    ----------
+    claimed : float
+    found : float
+        What its term proves; nan if it is refused.
+    reason : str
+        Why it is not proved; empty if it is.
+    rules : tuple of str
+        The rules that its term names.
+    """
+
+    claimed: float
+    found: float
+    reason: str
+    rules: tuple[str, ...]
+
+    @property
+    def proved(self) -> bool:
+        """Whether the claimed bound is proved."""
+        return not self.reason
+
+
+def check(data: Any) -> dict[str, Checked]:
+    """Return what is proved of each end that a file claims.
+
+    Raises
+    ------
+    RefusedError
+        No intact file of a known kind, or a problem that cannot be read.
+    """
+    keys = {"format", "schema_version", "kind", "problem", "unit", "ends", "versions", "sha256"}
+    parts(data, keys, "a certificate")
+    need(data["format"] == FORMAT and data["schema_version"] == SCHEMA, "no file of schema 3")
+    need(data["sha256"] == digest(data), "sha256: the file was changed")
+    need(
+        isinstance(data["kind"], str) and data["kind"] in KINDS,
+        f"no such kind: {data['kind']!r:.40}",
+    )
+    need(isinstance(data["ends"], Mapping) and data["ends"], "no end is claimed")
+    parts(data["ends"], (), "ends", {"lower", "upper"})
+    with precision(), limited():
+        statement = KINDS[data["kind"]].read(data["problem"])
+        return {name: _end(statement, name, end) for name, end in data["ends"].items()}
+
+
+def _end(statement: Statement, name: str, end: Any) -> Checked:
+    parts(end, {"value", "about", "by"}, f"the {name} end")
+    claimed = bound(end["value"], f"the {name} end")
+    used = tuple(dict.fromkeys(rules(end["by"])))
+    try:
+        found = (upper if name == "upper" else lower)(getattr(statement, name)(end["by"]))
+    except RefusedError as error:
+        return Checked(claimed, math.nan, str(error), used)
+    good = _at_most(found, end["value"]) if name == "upper" else _at_most(end["value"], found)
+    reason = "" if good else f"{found!r} is proved, not the claimed {claimed!r}"
+    return Checked(claimed, found, reason, used)
+
+
+def _at_most(one: Any, other: Any) -> bool:
+    """Compare as written, since a bound need not be the shortest decimal of its float."""
+    ends = [math.inf if x == "inf" else x for x in (one, other)]
+    if any(isinstance(x, float) and math.isinf(x) for x in ends):
+        return float(ends[0]) <= float(ends[1])
+    return exact(ends[0]) <= exact(ends[1])
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a file's object without its own."""
+    rest = {key: value for key, value in data.items() if key != "sha256"}
+    try:
+        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise RefusedError(f"no JSON: {error}") from error
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rules(term: Any) -> Iterator[str]:
+    """Yield the rules that a term names, from the outside in."""
+    if isinstance(term, Mapping):
+        if isinstance(term.get("rule"), str):
+            yield term["rule"][:40]
+        for part in term.values():
+            yield from rules(part)
+    elif isinstance(term, list):
+        for part in term:
+            yield from rules(part)
+
+
+def outline(data: Any) -> str:
+    """Return the proof of a file's upper end: a line for each term, with the bound it shows."""
+    trace = Trace()
+    with precision(), limited():
+        statement = KINDS[data["kind"]].read(data["problem"])
+        statement.upper(data["ends"]["upper"]["by"], Leaf(trace=trace))
+    lines = []
+    for depth, term, found in trace.entries:
+        bounds_ = f": at most {upper(found):.10g}" if isinstance(found, arb) else ""
+        says = (term.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        lines.append("  " * depth + f"{term.rule}{bounds_} ({says})")
+    return "\n".join(lines)

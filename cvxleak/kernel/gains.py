@@ -1,0 +1,191 @@
+r"""Gains G: convex, homogeneous functions of a measure on the k values of A.
+
+What is claimed of a channel from A to Y is J = sum_y s_y G(rho_y) - T G(pi), where s_y is the
+probability of y, rho_y the posterior of A and pi its prior. Shannon's gain -H with T = 1 is I(A;Y).
+
+TANGENT. A linear function r that touches G anywhere has <r, s> <= G(s) for every measure s >= 0.
+For a maximum of linear functions each of these is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from flint import arb, fmpq
+
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.numbers import (
+    Counted,
+    dot,
+    exact,
+    exp,
+    is_zero,
+    largest,
+    log,
+    need,
+    rational,
+    total,
+    xlogx,
+)
+from cvxleak.kernel.reading import count, items, parts
+
+__all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "read_gain"]
+
+
+class Gain:
+    """A gain, and linear functions below it."""
+
+    def value(self, measure: Sequence[Any]) -> Any:
+        """Return G of a measure."""
+        raise NotImplementedError
+
+    def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Return linear functions below G: those that touch it at some distributions."""
+        raise NotImplementedError
+
+    @property
+    def linear(self) -> Sequence[Sequence[fmpq]]:
+        """Return the linear functions that G is the maximum of, if they are few."""
+        return ()
+
+    def fits(self, k: int) -> None:
+        """Refuse a gain that is not defined for k values."""
+
+
+class Shannon(Gain):
+    """G = -H."""
+
+    def value(self, measure: Sequence[Any]) -> Any:
+        """Return sum s log(s / sum s)."""
+        return total(map(xlogx, measure)) - xlogx(total(measure))
+
+    def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Return log r at each distribution r (Gibbs)."""
+        return [[log(x) for x in r] for r in points]
+
+
+@dataclass(frozen=True)
+class Table(Gain):
+    """G(s) = max_w <g_w, s>: the best of some actions."""
+
+    actions: tuple[tuple[fmpq, ...], ...]
+
+    @property
+    def linear(self) -> Sequence[Sequence[fmpq]]:
+        """Return the actions."""
+        return self.actions
+
+    def value(self, measure: Sequence[Any]) -> Any:
+        """Return the gain of the best action."""
+        return largest(self._payoff(own, measure) for own in self.actions)
+
+    def _payoff(self, own: Sequence[fmpq], measure: Sequence[Any]) -> Any:
+        pairs = list(zip(own, measure, strict=True))
+        some = [s if x == 1 else s * arb(x) for x, s in pairs if x != 0]
+        return total(some) if some else measure[0] * arb(0)
+
+    def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Return the actions themselves."""
+        need(not points, "points, where the gain is a maximum of few linear functions")
+        return [[arb(x) for x in own] for own in self.actions]
+
+    def fits(self, k: int) -> None:
+        """Refuse another number of values."""
+        need(all(len(own) == k for own in self.actions), "a gain for another number of values")
+
+
+class Gini(Gain):
+    """G(s) = sum s_a^2 / sum s."""
+
+    def value(self, measure: Sequence[Any]) -> Any:
+        """Return the chance that a guess drawn from the belief is right."""
+        mass = total(measure)
+        return mass if is_zero(mass) else total(x * x for x in measure) / mass
+
+    def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Return 2 r - |r|^2 at each distribution r, the derivative of G."""
+        return [[x * 2 - total(y * y for y in r) for x in r] for r in points]
+
+
+@dataclass(frozen=True)
+class Arimoto(Gain):
+    """The norm (sum s_a^alpha)^(1/alpha), alpha > 1."""
+
+    alpha: fmpq
+
+    def value(self, measure: Sequence[Any]) -> Any:
+        """Return the norm."""
+        return _power(total(_power(x, self.alpha) for x in measure), 1 / self.alpha)
+
+    def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Return (r / |r|)^(alpha - 1) at each distribution r, the derivative of the norm."""
+        found = []
+        for r in points:
+            norm = self.value(r)
+            found.append([_power(x / norm, self.alpha - 1) for x in r])
+        return found
+
+
+def _power(x: Any, p: fmpq) -> Any:
+    """Return x^p of a number >= 0, for p > 0."""
+    if isinstance(x, Counted) or not isinstance(x, arb):
+        return x if is_zero(x) else exp(log(x) * arb(p))
+    if x > 0:
+        return exp(log(x) * arb(p))
+    if x == 0:
+        return arb(0)
+    top = x.upper()
+    need(top > 0, "a power of a negative number")
+    return arb(0).union(exp(log(top) * arb(p)))
+
+
+def read_gain(data: Any, k: int) -> Gain:
+    """Return the gain of a file's problem, for k values."""
+    need(isinstance(data, dict) and "kind" in data, "a gain: expected an object with its kind")
+    kind = data["kind"]
+    keys = {"tries": {"tries"}, "matrix": {"table"}, "arimoto": {"alpha"}}.get(kind, set())
+    parts(data, {"kind", *keys}, "a gain")
+    found: Gain | None = None
+    if kind == "shannon":
+        found = Shannon()
+    elif kind == "gini":
+        found = Gini()
+    elif kind == "guess":
+        found = _in_tries(1, k)
+    elif kind == "tries":
+        found = _in_tries(count(data["tries"], "tries", 1), k)
+    elif kind == "matrix":
+        rows = [
+            tuple(map(rational, items(row, "an action"))) for row in items(data["table"], "table")
+        ]
+        need(rows, "a gain without actions")
+        found = Table(tuple(rows))
+    elif kind == "arimoto" and data["alpha"] == "infinity":
+        found = _in_tries(1, k)
+    elif kind == "arimoto":
+        need(exact(data["alpha"]) > 1, "a norm of order 1 or less is not convex")
+        found = Arimoto(rational(data["alpha"]))
+    need(found is not None, f"no such gain: {kind!r:.40}")
+    assert found is not None
+    found.fits(k)
+    return found
+
+
+def _in_tries(tries: int, k: int) -> Table:
+    """Return the chance of guessing the value in some tries: the largest sum of so many entries."""
+    tries = min(tries, k)
+    charge("ball operations", math.comb(k, tries) * k)
+    each = combinations(range(k), tries)
+    return Table(tuple(tuple(fmpq(int(a in chosen)) for a in range(k)) for chosen in each))
+
+
+def mean(gain: Gain, theta: Sequence[Any], points: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return a mean of tangents, which is a linear function below G."""
+    tangents = gain.tangents(points)
+    need(tangents, "a tangent is needed")
+    need(len(theta) == len(tangents), "a weight for each tangent is needed")
+    return [dot(theta, column) for column in zip(*tangents, strict=True)]

@@ -1,0 +1,320 @@
+r"""Claims of kind ``record-leakage``: the largest leakage about a record, or a group of records.
+
+The problem is {"mechanism", "entropy_floor": b, "size", "records": list of groups, or null for one
+group of each kind} and perhaps "gain" with "form" and "adversaries". The claim is about the largest
+J = sum_y s_y G(rho_y) - T G(pi) of all audited groups and all adversaries with H(X) >= b: I(A;Y)
+without a gain, otherwise "posterior" (T = 0), "rise" (T = 1) or "factor" (the quotient).
+
+The term of an upper end is {"rule": "max", "groups": one entry for each audited group}: a list of
+B-terms, the least of which counts, or the number of an earlier group whose view is the same. That
+of a lower end is {"rule": "point", "group", "weights": w}, a witness in whom F(w) >= b and all
+limits are proved. Of a real output each end says its cells, too (`cvxleak.kernel.noise`). Over a
+set of channels a lower end has "posteriors", phi(a|y), too: for every channel Q
+
+    I(A;Y) >= sum_g w_g sum_y R_gy log(phi(a|y) / pi_a),
+
+because the difference is sum_y s_y D(rho_y || phi_y) >= 0; and for a gain, sum_y s_y G(rho_y) >=
+sum_y <r_y, s_y> for r_y below G that touches it at phi_y. Both are linear in the rows, and DUAL is
+the least value on their boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flint import arb, fmpq
+
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.gains import Gain, Shannon, read_gain
+from cvxleak.kernel.knowledge import Knowledge, read_knowledge
+from cvxleak.kernel.lemmas import support
+from cvxleak.kernel.noise import Output, read_output
+from cvxleak.kernel.numbers import (
+    ball,
+    dot,
+    largest,
+    law,
+    need,
+    proved,
+    rational,
+    total,
+    xlogx,
+)
+from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.space import Space, label, read_query
+from cvxleak.kernel.terms import Leaf, Shape, read_term
+from cvxleak.kernel.view import Row, View
+
+__all__ = [
+    "RecordLeakage",
+    "audited_groups",
+    "gain_at",
+    "gain_of",
+    "read_channel",
+    "read_mechanism",
+    "same",
+    "upper_of_groups",
+]
+
+FORMS = {"posterior": 0, "rise": 1, "factor": None}
+
+
+@dataclass(frozen=True)
+class RecordLeakage:
+    """What a file of this kind is about.
+
+    Attributes
+    ----------
+    space : Space
+        Datasets and query.
+    groups : list of tuple of int
+        The audited groups, as runs of the space.
+    views : list of View
+        A view of each.
+    rows : mapping
+        The channel's row for each place of the query's value.
+    output : Output or None
+        The output, if it is not from a finite set. Each end says what cells it is cut into, and
+        rows have no entries before that.
+    """
+
+    space: Space
+    groups: Sequence[tuple[int, ...]]
+    views: Sequence[View]
+    rows: Mapping[Any, Row]
+    output: Output | None = None
+
+    @classmethod
+    def read(cls, problem: Any) -> RecordLeakage:
+        """Return the statement of a file."""
+        known = {"mechanism", "entropy_floor", "size", "records"}
+        parts(problem, known, "the problem", {"gain", "form", "adversaries"})
+        mechanism, output = problem["mechanism"], None
+        if isinstance(mechanism, Mapping) and "noise" in mechanism:
+            parts(mechanism, {"query", "noise"}, "the mechanism")
+            space = read_query(mechanism["query"])
+            output = read_output(mechanism["noise"], space)
+            rows = output.blank
+        else:
+            space, rows = read_mechanism(mechanism)
+        known = Knowledge(space)
+        if "adversaries" in problem:
+            known = read_knowledge(problem["adversaries"], space)
+        floor = rational(problem["entropy_floor"])
+        groups = audited_groups(known.space, problem)
+        gained = "gain" in problem or "form" in problem
+        if gained:
+            need(output is None, "a gain of an output that is not from a finite set")
+            need({"gain", "form"} <= set(problem), "a gain and its form come together")
+            need(problem["form"] in FORMS, f"no such form: {problem['form']!r:.40}")
+        views = []
+        for group in groups:
+            view = known.view(group, rows, floor)
+            gain = read_gain(problem["gain"], view.k) if gained else Shannon()
+            views.append(replace(view, gain=gain, times=FORMS[problem["form"]] if gained else 1))
+        return cls(known.space, groups, views, rows, output)
+
+    def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
+        """Return the bound that a term of the file proves."""
+        cut = frozenset() if self.output is None else self.output.upper
+        parts(data, {"rule", "groups"} | cut, "an upper end")
+        need(data["rule"] == "max", f"no such rule of an upper end: {data['rule']!r:.40}")
+        return upper_of_groups(self.priced(data), items(data["groups"], "groups"), leaf or Leaf())
+
+    def priced(self, data: Mapping[str, Any]) -> Sequence[View]:
+        """Return the views that the terms of an upper end are about."""
+        if self.output is None:
+            return self.views
+        cells = self.output.cells(data)
+        return [cells.priced(view) for view in self.views]
+
+    def lower(self, data: Any) -> arb:
+        """Return the value that a witness of the file attains."""
+        cut = frozenset() if self.output is None else self.output.lower
+        parts(data, {"rule", "group", "weights"} | cut, "a lower end", {"posteriors"})
+        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        view = self.views[count(data["group"], "group", below=len(self.views))]
+        if self.output is not None:
+            view = self.output.cells(data).of(view)
+        return gain_at(view, self.rows, data)
+
+
+def gain_at(view: View, rows: Mapping[Any, Row], data: Mapping[str, Any]) -> arb:
+    """Return what J is at least at a witness: its "weights", over a set with "posteriors"."""
+    weights = items(data["weights"], "weights", len(view.rows))
+    w = law([proved(x) for x in weights], "the witness")
+    check_adversary(view, w)
+    if view.exact:
+        need("posteriors" not in data, "posteriors are of use over a set of channels only")
+        return gain_of(view, [ball(x) for x in w])
+    need("posteriors" in data, "over a set of channels, posteriors are needed")
+    table = items(data["posteriors"], "posteriors", view.k)
+    phi = [[proved(x) for x in items(row, "posteriors", view.n)] for row in table]
+    return gain_below(view, w, phi, rows)
+
+
+def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) -> arb:
+    """Return the largest bound of the groups; each has terms, or is the same as another one."""
+    need(len(groups) == len(views), "an entry for each audited group is needed")
+    found: list[arb] = []
+    for place, (view, entry) in enumerate(zip(views, groups, strict=True)):
+        if isinstance(entry, int):
+            other = count(entry, "a group", below=place)
+            need(same(view, views[other]), f"group {place} is not the same as group {other}")
+            found.append(found[other])
+            continue
+        need(items(entry, "a group"), "a group without a term")
+        shape = Shape.of_view(view)
+        bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
+        found.append(-largest(-x for x in bounds))
+    return largest(found)
+
+
+def same(one: View, other: View) -> bool:
+    """Whether two views of one file are equal: then so is what is proved of them."""
+    facts = [
+        ([row.key for row in v.rows], v.counts, v.of, v.labels, _bounds(v), type(v.gain))
+        for v in (one, other)
+    ]
+    written = all(row.key is not None for row in one.rows)
+    return written and facts[0] == facts[1]
+
+
+def _bounds(view: View) -> list[tuple[Any, Any]]:
+    """Return what, besides the labels, tells the limits of views of one file apart."""
+    return [(limit.bound, limit.share) for limit in view.limits]
+
+
+def check_adversary(view: View, w: Sequence[fmpq]) -> None:
+    """Refuse a distribution that is not shown to be one of the view's adversaries."""
+    weights = [ball(x) for x in w]
+    doubt = -total(map(xlogx, weights)) + dot(weights, view.logs)
+    need(doubt >= view.floor, "the witness's entropy is not proved to reach the floor")
+    for limit in view.limits:
+        if limit.share == 0:
+            meets = dot(w, limit.c) <= limit.bound
+        else:
+            meets = dot(weights, limit.c) <= limit.bound + limit.share * doubt
+        if not meets and limit.center is not None:
+            meets = limit.bound >= 0 and limit.center(view.counts) == list(w)
+        need(meets, "the witness violates a limit")
+
+
+def gain_of(view: View, w: Sequence[arb]) -> arb:
+    """Return J of a distribution on the groups."""
+    joint = [
+        [total(w[g] * view.rows[g].lo[y] for g in own) for y in range(view.n)] for own in view.of
+    ]
+    seen = total(view.gain.value(column) for column in zip(*joint, strict=True))
+    return _formed(view, seen, [total(w[g] for g in own) for own in view.of])
+
+
+def gain_below(
+    view: View, w: Sequence[fmpq], phi: Sequence[Sequence[fmpq]], rows: Mapping[Any, Row]
+) -> arb:
+    """Return what J is at least, for every channel of the set.
+
+    A group's contexts may lead to different rows, each of which may be anywhere in its box.
+    """
+    prior = [total(ball(w[g]) for g in own) for own in view.of]
+    slopes = _slopes_below(view.gain, phi)
+    costs: dict[Any, list[arb]] = {}
+    for a, own in enumerate(view.of):
+        for g in own:
+            for place, n in view.within[g].items():
+                share = ball(w[g] * n / view.counts[g])
+                at = costs.setdefault(place, [arb(0)] * view.n)
+                costs[place] = [x + share * s for x, s in zip(at, slopes[a], strict=True)]
+    seen = total(
+        -support(rows[place].lo, rows[place].hi or rows[place].lo, [-x for x in at])
+        for place, at in costs.items()
+    )
+    return _formed(view, seen, prior)
+
+
+def _slopes_below(gain: Gain, phi: Sequence[Sequence[fmpq]]) -> list[list[arb]]:
+    """Return r_a(y), where <r(y), s> <= G(s) for every measure s on the values."""
+    n = range(len(phi[0]))
+    columns = [law([row[y] for row in phi], "posteriors") for y in n]
+    if gain.linear:
+        best = [max(gain.linear, key=lambda r, c=column: dot(r, c)) for column in columns]
+        found = [[ball(x) for x in r] for r in best]
+    else:
+        found = gain.tangents([[ball(x) for x in column] for column in columns])
+    return [list(row) for row in zip(*found, strict=True)]
+
+
+def _formed(view: View, seen: arb, prior: Sequence[arb]) -> arb:
+    """Return J in the view's form, from sum_y s_y G(rho_y).
+
+    G is convex and the mean of the posteriors is the prior: a rise is at least 0, a factor 1.
+    """
+    if view.times is None:
+        whole = view.gain.value(prior)
+        need(whole > 0, "a factor of a gain that may be 0 or less")
+        found, known = seen / whole, arb(1)
+    elif view.times == 0:
+        return seen
+    else:
+        found, known = seen - view.times * view.gain.value(prior), arb(0)
+    return found if found > known else known
+
+
+# Statements --------------------------------------------------------------------------------------
+
+
+def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:
+    """Return the query and the channel's rows, by the place of the query's value."""
+    keys = set(data) - {"query"} if isinstance(data, Mapping) else set()
+    need(len(keys) == 1 and keys <= {"channel", "channel_set"}, "a mechanism: a query, a channel")
+    (key,) = keys
+    parts(data, {"query", key}, "the mechanism")
+    space = read_query(data["query"])
+    rows, inputs = read_channel(data[key], len(space.labels)), space.labels
+    if "inputs" in data[key]:
+        inputs = tuple(map(label, items(data[key]["inputs"], "inputs", len(rows))))
+        need(set(inputs) == set(space.labels), "inputs that are not the values of the query")
+    of_input = dict(zip(inputs, rows, strict=True))
+    return space, {i: of_input[name] for i, name in enumerate(space.labels)}
+
+
+def read_channel(data: Any, inputs: int | None = None) -> list[Row]:
+    """Return the rows of a channel, or the boxes of a set of channels."""
+    ends = ("lower", "upper") if isinstance(data, Mapping) and "lower" in data else ("matrix",)
+    parts(data, set(ends), "a channel", {"inputs", "outputs"})
+    tables = [items(data[end], end, inputs) for end in ends]
+    need(tables[0], "a channel without rows")
+    width = len(items(tables[0][0], "a row"))
+    found = []
+    for written in zip(*tables, strict=True):
+        numbers = [tuple(map(rational, items(row, "a row", width))) for row in written]
+        charge("ball operations", width)
+        found.append(_box(*numbers) if len(numbers) == 2 else _row(numbers[0]))
+    return found
+
+
+def _row(written: Sequence[fmpq]) -> Row:
+    need(abs(sum(written, fmpq(0)) - 1) < fmpq(1, 10**6), "a row that does not sum to 1")
+    return Row([ball(x) for x in law(written, "a row")], key=tuple(written))
+
+
+def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
+    fits = all(0 <= a <= b <= 1 for a, b in zip(lo, hi, strict=True))
+    need(fits and sum(lo, fmpq(0)) <= 1 <= sum(hi, fmpq(0)), "a set of rows that is empty")
+    return Row([ball(x) for x in lo], [ball(x) for x in hi], key=(tuple(lo), tuple(hi)))
+
+
+def audited_groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    """Return the audited groups, as runs of the space."""
+    size, records = count(problem["size"], "size", 1), problem["records"]
+    if records is None:
+        return space.groups(size)
+    found = []
+    for group in items(records, "records"):
+        own = [count(i, "a record", below=space.records) for i in items(group, "a group", size)]
+        need(len(set(own)) == size, "a record twice in a group")
+        found.append(tuple(sorted(space.run_of(i) for i in own)))
+    need(found, "no group is audited")
+    return sorted(set(found))

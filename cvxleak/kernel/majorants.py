@@ -1,0 +1,216 @@
+r"""Judgement J: what J(w) = sum_y s_y G(rho_y) - T G(pi) is at most, in terms that CHAIN can close.
+
+A majorant is kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), where psi_a(v) = D(vR_a || t).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cvxleak.kernel.gains import Shannon, mean
+from cvxleak.kernel.lemmas import certainly
+from cvxleak.kernel.numbers import dot, is_zero, largest, log, need, total, xlogx
+from cvxleak.kernel.terms import (
+    Law,
+    Leaf,
+    Numbers,
+    Rule,
+    Shape,
+    law_of,
+    laws_of,
+    number,
+    numbers,
+    partition,
+    term,
+    terms,
+)
+from cvxleak.kernel.values import OneValue
+from cvxleak.kernel.view import Row, View
+
+__all__ = ["Alphabet", "Chord", "Golden", "Majorant", "Price", "PriorTangent", "Share"]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The part sum_a pi_a q D(v_a R_a || t) of a majorant, and a V-term for each value."""
+
+    q: Any
+    log_t: Sequence[Any]
+    rows: Sequence[Row]
+    values: Sequence[Any]
+
+    def bound(self, view: View, a: int, base: Sequence[Any], scale: Any, leaf: Leaf) -> Any:
+        """Return a bound above q D(vR_a || t) + <v, base> + scale H(v)."""
+        one = OneValue(
+            [self.rows[g].lo for g in view.of[a]],
+            [x / self.q for x in base],
+            scale / self.q,
+            self.log_t,
+        )
+        return self.q * self.values[a].conclude(one, leaf.of_value(a))
+
+
+@dataclass(frozen=True)
+class Majorant:
+    """kappa H(pi) + <w, c>, and perhaps a part that is not affine within a value."""
+
+    kappa: Any
+    c: Sequence[Any]
+    sharing: Sharing | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Alphabet(Rule, rule="alphabet", gives="J", when=["information"]):
+    """I(A;Y) <= H(A).
+
+    Of a real output, too: c takes off what `close` adds for the place in a cell.
+    """
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return kappa = 1."""
+        c = [leaf.lift(0)] * len(subject.rows)
+        return Majorant(leaf.lift(1), c if subject.extra is None else [-x for x in subject.extra])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Golden(Rule, rule="golden", gives="J", when=["information"]):
+    """I(A;Y) <= sum_g w_g D(R_g || t).
+
+    I(A;Y) = sum_a pi_a D(v_a R_a || t) - D(s || t), and D is convex in its first argument.
+    """
+
+    t: Law = law_of("n")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return c_g = D(R_g || t); of a set of rows the largest."""
+        log_t = [log(x) for x in self.t.at(leaf)]
+        return Majorant(leaf.lift(0), [row.divergence(log_t) for row in subject.rows])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Share(Rule, rule="share", gives="J", when=["information", "exact rows"]):
+    """I(A;Y) <= (1 - q) H(A) + q sum_a pi_a D(v_a R_a || t), for 0 < q <= 1.
+
+    The mean of I <= H(A) and of I = sum_a pi_a D(v_a R_a || t) - D(s || t). A V-term for each value
+    bounds its divergence once the multipliers are known.
+    """
+
+    q: Numbers = number(least=0)
+    t: Law = law_of("n")
+    values: tuple[Any, ...] = terms("V", "k")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return kappa = 1 - q."""
+        (q,) = self.q.at(leaf)
+        none = certainly(q, positive=True) + certainly(1 - q)
+        sharing = Sharing(q, [log(x) for x in self.t.at(leaf)], subject.rows, self.values)
+        return Majorant(1 - q, [none] * len(subject.rows), sharing)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells of its outputs"]):
+    r"""sum_y s_y G(rho_y) <= sum_g w_g <R_g, (nu_ya + h_y)_y> for g of the value a.
+
+    CHORD: where rho_y is in the simplex with the vertices V_yj, G(rho_y) <= <rho_y, nu_y> + h_y,
+    with h_y = max_j (G(V_yj) - <V_yj, nu_y>). Shannon's G(pi) adds T H(pi); other gains need
+    `prior`.
+    """
+
+    nu: Numbers = numbers("k n")
+
+    def check(self, shape: Shape) -> None:
+        """Need a prior that is priced."""
+        priced = isinstance(shape.view.gain, Shannon) or shape.times == 0
+        need(priced, "chord: the gain before an output is seen has to be priced by `prior`")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return kappa = T for Shannon's gain, otherwise 0."""
+        k, nu = subject.k, self.nu.at(leaf)
+        columns: list[list[Any]] = [[] for _ in range(k)]
+        for y, cell in enumerate(leaf.places):
+            own = nu[y * k : y * k + k]
+            height = largest(subject.gain.value(v) - dot(v, own) for v in cell)
+            for column, slope in zip(columns, own, strict=True):
+                column.append(slope + height)
+        shannon = isinstance(subject.gain, Shannon)
+        c: list[Any] = [None] * len(subject.rows)
+        for column, own in zip(columns, subject.of, strict=True):
+            for g in own:
+                c[g] = subject.rows[g].over(column)
+        return Majorant(leaf.lift(subject.times if shannon else 0), c)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
+    """I(A;Y) <= I(A;Y') + sum_g w_g (D(R_g || t) - D(R'_g || t')), Y' = the part that Y is in.
+
+    I(A;Y) = I(A;Y') + I(A;Y|Y'), and I(A;Y|Y') <= I(X;Y|Y') <= sum_g w_g sum_y' R'_g(y')
+    D(R_g(.|y') || t(.|y')), by TANGENT for each y'. `of` is about Y'.
+    """
+
+    parts: tuple[tuple[int, ...], ...] = partition("n")
+    t: Law = law_of("n", written=True)
+    of: Any = term("J")
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape of the merged view, once the partition is known."""
+        if "t" not in found:
+            return shape
+        need(shape.merged is None, "price: outputs that are merged already")
+        return replace(shape, n=len(found["parts"]), merged=found["parts"])
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return that of the merged outputs with the price added."""
+        small, price = subject.keep(self, lambda: self._merged(subject, leaf))
+        found = self.of.conclude(small, leaf)
+        c = [x + y for x, y in zip(found.c, price, strict=True)]
+        return replace(found, c=c)
+
+    def _merged(self, view: View, leaf: Leaf) -> tuple[View, list[Any]]:
+        small = view.merge(self.parts)
+        t = self.t.at(leaf)
+        several = [(i, part) for i, part in enumerate(self.parts) if len(part) > 1]
+        within = {i: [log(t[y] / total(t[z] for z in part)) for y in part] for i, part in several}
+        price = []
+        for fine, coarse in zip(view.rows, small.rows, strict=True):
+            terms_ = [leaf.lift(0)]
+            for i, part in several:
+                if not is_zero(coarse.lo[i]):
+                    own = [fine.lo[y] for y in part]
+                    spent = [p * g for p, g in zip(own, within[i], strict=True) if not is_zero(p)]
+                    terms_.append(total(map(xlogx, own)) - xlogx(coarse.lo[i]) - total(spent))
+            price.append(total(terms_))
+        return small, price
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PriorTangent(Rule, rule="prior", gives="J", when=["a gain", "not about a factor"]):
+    """J <= sum_y s_y G(rho_y) - T sum_g w_g r_a, r a mean of linear functions below G (TANGENT).
+
+    `of` is about T = 0. `points` are where the linear functions touch G, if it is not the maximum
+    of few.
+    """
+
+    points: tuple[Law, ...] | None = laws_of("k", optional=True)
+    theta: Law = law_of("tangents")
+    of: Any = term("J")
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape with the number of linear functions, and with T = 0."""
+        given = found.get("points") or shape.view.gain.linear
+        return replace(shape, tangents=len(given), times=0)
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return that of the posteriors alone, less T r_a for the groups of a."""
+        found = self.of.conclude(replace(subject, times=0), leaf)
+        points = [point.at(leaf) for point in self.points or ()]
+        r = mean(subject.gain, self.theta.at(leaf), points)
+        c = list(found.c)
+        for a, own in enumerate(subject.of):
+            for g in own:
+                c[g] = c[g] - leaf.lift(subject.times) * r[a]
+        return replace(found, c=c)

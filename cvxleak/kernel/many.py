@@ -1,0 +1,331 @@
+r"""`Many`: an array of float balls, one for each leaf of a tree, computed with all at once.
+
+A `Many` (m, r) says that the number that entry i stands for is in [m_i - r_i, m_i + r_i]. What is
+assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * / and sqrt, and exact
+frexp, ldexp, rint, maximum and comparisons; nothing of its logarithm and exponential.
+
+Let u = 2^-53. A computed c = fl(a . b) is off by at most u |c| + 2^-1074. In each row of the table
+the exact error is at most the expression in r, whose own rounding (at most 16 operations, together
+below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
+
+| operation | r | why |
+|---|---|---|
+| a + b | r_a + r_b + u\|m\| | triangle inequality |
+| a b | \|a\| r_b + r_a (\|b\| + r_b) + u\|m\| | AB - ab = a (B - b) + (A - a) B |
+| a / b | (r_a + \|m\| r_b + 2^-1070) / (\|b\| (1 - 4u) - r_b) + 4u\|m\| | below |
+| sqrt a, a > r_a | r_a / m + 2u m | \|sqrt A - sqrt a\| <= r_a / sqrt a |
+| log a, a > 2 r_a | 2 r_a / a + 4u (1 + \|m\|) | \|log A - log a\| <= r_a / (a - r_a), and `_log` |
+| exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
+| exp a, a < -699, r_a < 1/4 | 3 m, m = e^max(a, -700) | it is in (0, 4 m] |
+| max, min | max(r_a, r_b) | they are Lipschitz in the largest norm |
+| ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger (smaller) | only it is taken |
+| x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
+| sum of n products | sum of the products' r, and (n + 2) u sum \|xy\| | Higham, section 3.1 |
+
+Division: |A/B - m| <= |A - mB| / |B|, A - mB = (A - a) + (a - mb) + m (b - B), and |a - mb| is at
+most u|m||b|, or 2^-1074 |b| where m underflows. So the error is at most (r_a + |m| r_b + u|m||b|) /
+(|b| - r_b). If r_b <= |b| / 2, the last of the three is at most 2u|m|. Otherwise the divisor of the
+table, which as computed is smaller by more than 2u|b|, makes the second larger by more than
+2u|m||b| r_b / (|b| - r_b)^2 >= 2u|m||b| / (|b| - r_b). Where that divisor is positive, |b| / (|b| -
+r_b) < 2^52, so that an underflow of m adds less than 2^-1000; 2^-1070 is for that of |m| r_b, which
+a small divisor would make large.
+
+Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
+so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly
+0 has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt and x log x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from cvxleak.kernel.numbers import largest, precision, total, upper
+
+__all__ = ["Balls", "Many"]
+
+Array = NDArray[np.float64]
+
+U = 2.0**-53
+LEAST = 2.0**-1070
+TINY = 2.0**-1000
+LARGE = 2.0**900
+
+_CELLS = 512
+_LOG_2 = 0.6931471805599453
+
+
+def _table() -> tuple[Array, Array]:
+    """Return, for each of 512 cells of [1/2, 1), a number c near 1/x and -log c rounded."""
+    inverses = 1 / (0.5 + (np.arange(_CELLS) + 0.5) / (2 * _CELLS))
+    with precision():
+        logs = [-float(arb(c).log().mid()) for c in inverses.tolist()]
+    return inverses, np.array(logs)
+
+
+_INVERSES, _LOGS = _table()
+
+
+def _log(x: Array) -> Array:
+    """Return log x, off by at most 4 u (1 + |log x|), for floats in [2^-1022, 2^1000].
+
+    Write x = m 2^e with m in [1/2, 1) and let c be the tabulated number near 1/m. With f = m c - 1,
+    |f| < 2^-9.9,
+
+        log x = e log 2 + (-log c + log(1 + f)),
+        log(1 + f) = f - f^2 (1/2 - f/3 + f^2/4 - f^3/5) + s, |s| < f^6 / 5.9 < 2^-61.
+
+    Errors: the product m c is off by at most u and the subtraction of 1 is exact, which is 1.01 u
+    in log(1 + f); the table is off by u; s and the polynomial, whose terms past f are below 2^-20,
+    by u/64; the inner sum, at most 0.7 in size, by 0.7 u; e log 2 by 0.5 u |e| from the constant
+    and 0.7 u |e| from the product; the outer sum by u |log x|, up to terms in u^2. Together they
+    stay below 2.8 u + 1.2 u |e| + u |log x|, and |e| <= 1 + |log x| / log 2 gives the claim.
+    """
+    m, e = np.frexp(x)
+    cell = (m * (2 * _CELLS)).astype(np.intp) - _CELLS
+    f = m * _INVERSES[cell] - 1
+    tail = f * f * (0.5 - f * (1 / 3 - f * (0.25 - f * 0.2)))
+    return e * _LOG_2 + (_LOGS[cell] + (f - tail))
+
+
+def _exp(x: Array) -> Array:
+    """Return e^x, off by at most (100 + 3|x|) u e^x, for floats in [-700, 700].
+
+    With n = rint(x / log 2) and s = x - n log 2, |s| < 0.35: the constant is off by 0.21 u, so s by
+    0.31 u |x| from it, by u |x| (1 + u) from the product and by u |s| from the difference. Of the
+    series for e^s, 15 terms leave less than 0.35^15 / 15! < u / 100; each of the 14 steps of
+    Horner's scheme adds less than 3 u to sums below 1.5. The scaling by 2^n is exact.
+    """
+    n = np.rint(x / _LOG_2)
+    s = x - n * _LOG_2
+    series = np.ones_like(s)
+    for i in range(14, 0, -1):
+        series = 1 + s * series / i
+    return np.ldexp(series, n.astype(np.int32))
+
+
+def _outward(r: Any) -> Any:
+    """Return a radius that its own rounding cannot have made too small."""
+    return r * (1 + 2.0**-48) + TINY
+
+
+class Many:
+    """Float balls [m - r, m + r]; both are arrays of one length, or single floats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.kernel.many import Many
+    >>> halves = Many(np.array([0.5, 0.25]))
+    >>> bool((halves.log() + 1.0).certain().all())
+    True
+    """
+
+    __slots__ = ("m", "r")
+    __array_ufunc__ = None
+    """Arithmetic of arrays of floats with these is done here."""
+
+    def __init__(self, m: Any, r: Any = 0.0) -> None:
+        self.m, self.r = m, r
+
+    @staticmethod
+    def of(x: Any) -> Many:
+        """Return a number as one ball for all leaves. Floats stand for themselves, exactly."""
+        if isinstance(x, Many):
+            return x
+        if isinstance(x, float):
+            return Many(x, 0.0 if math.isfinite(x) else np.inf)
+        if isinstance(x, np.ndarray):
+            return Many(x, np.where(np.isfinite(x), 0.0, np.inf))
+        found = x if isinstance(x, arb) else arb(x)
+        if found == 0:
+            return Many(0.0)
+        m, r = float(found.mid()), float(found.rad())
+        return Many(m, _outward(2 * r + 2 * U * abs(m)) if abs(m) < LARGE else np.inf)
+
+    @staticmethod
+    def table(x: Any) -> Many:
+        """Return an array of balls as float balls."""
+        made = [Many.of(one) for one in x.flat]
+        m, r = np.array([(y.m, y.r) for y in made], dtype=float).T
+        return Many(m.reshape(x.shape), r.reshape(x.shape))
+
+    def __getitem__(self, at: Any) -> Many:
+        return Many(self.m[at], np.broadcast_to(self.r, self.m.shape)[at])
+
+    def certain(self) -> NDArray[np.bool_]:
+        """Whether an entry says anything."""
+        return np.isfinite(self.m) & np.isfinite(self.r)
+
+    def upper(self) -> Array:
+        """Return what no number in the balls is above."""
+        return np.nextafter(self.m + self.r, np.inf)
+
+    def is_zero(self) -> bool:
+        """Whether it is exactly 0 in every leaf."""
+        return bool(np.all((self.m == 0) & (self.r == 0)))
+
+    def __add__(self, other: Any) -> Many:
+        b = Many.of(other)
+        m = self.m + b.m
+        return Many(m, _outward(self.r + b.r + U * np.abs(m)))
+
+    def __neg__(self) -> Many:
+        return Many(-self.m, self.r)
+
+    def __sub__(self, other: Any) -> Many:
+        return self + -Many.of(other)
+
+    def __rsub__(self, other: Any) -> Many:
+        return Many.of(other) + -self
+
+    def __mul__(self, other: Any) -> Many:
+        b = Many.of(other)
+        m = self.m * b.m
+        spread = np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r)
+        return Many(m, _outward(spread + U * np.abs(m)))
+
+    def __truediv__(self, other: Any) -> Many:
+        b = Many.of(other)
+        m = np.divide(self.m, b.m)
+        left = np.abs(b.m) * (1 - 4 * U) - b.r
+        r = _outward((self.r + np.abs(m) * b.r + LEAST) / left + 4 * U * np.abs(m))
+        return Many(m, np.where(left > 0, r, np.inf))
+
+    def __rtruediv__(self, other: Any) -> Many:
+        return Many.of(other) / self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def sqrt(self) -> Many:
+        """Return the square root; of an exact 0 an exact 0."""
+        ok = self.m > self.r
+        y = np.sqrt(np.where(self.m > 0, self.m, 0.0))
+        r = _outward(self.r / np.where(ok, y, 1.0) + 2 * U * y)
+        none = (self.m == 0) & (self.r == 0)
+        return Many(y, np.where(none, 0.0, np.where(ok, r, np.inf)))
+
+    def log(self) -> Many:
+        """Return the logarithm of what is certainly positive."""
+        ok = (self.m > 2 * self.r + TINY) & (self.m < LARGE)
+        x = np.where(ok, self.m, 1.0)
+        y = _log(x)
+        r = _outward(2 * self.r / x + 4 * U * (1 + np.abs(y)))
+        return Many(y, np.where(ok, r, np.inf))
+
+    def exp(self) -> Many:
+        """Return the exponential of numbers up to 699."""
+        ok = (self.r < 0.25) & (self.m < 699)
+        x = np.clip(np.where(ok, self.m, 0.0), -700.0, 699.0)
+        y = _exp(x)
+        near = _outward(y * (2 * self.r + (101 + 4 * np.abs(x)) * U))
+        r = np.where(x < -699, _outward(3 * y), near)
+        return Many(y, np.where(ok, r, np.inf))
+
+    def max(self, other: Any) -> Many:
+        """Return the larger one, entry by entry."""
+        b = Many.of(other)
+        above, r = self.m - b.m, np.maximum(self.r, b.r)
+        r = np.where(np.abs(above) > 4 * r, np.where(above > 0, self.r, b.r), r)
+        return Many(np.maximum(self.m, b.m), r)
+
+    def min(self, other: Any) -> Many:
+        """Return the smaller one, entry by entry."""
+        return -(-self).max(-Many.of(other))
+
+    def xlogx(self) -> Many:
+        """Return x log x of a number >= 0; of an exact 0 an exact 0."""
+        most = self.m + self.r
+        near = (self.m <= 2 * self.r + TINY) & (most >= 0) & (most < 0.25)
+        none = (self.m == 0) & (self.r == 0)
+        top = np.where(near, np.maximum(most, TINY), 1.0)
+        x = Many(np.where(near, 1.0, self.m), np.where(near, 0.0, self.r))
+        far = x * x.log()
+        r = np.where(near, _outward(top * (2 + np.abs(_log(top)))), far.r)
+        return Many(np.where(near, 0.0, far.m), np.where(none, 0.0, r))
+
+    @staticmethod
+    def dot(one: Sequence[Any], other: Sequence[Any]) -> Many:
+        """Return the inner product, with one rounding bound for the whole sum."""
+        m = size = spread = np.float64(0.0)
+        for x, y in zip(map(Many.of, one), map(Many.of, other), strict=True):
+            product = x.m * y.m
+            m = m + product
+            size = size + np.abs(product)
+            spread = spread + (np.abs(x.m) * y.r + x.r * (np.abs(y.m) + y.r))
+        n = len(one)
+        # The last factor is for the sums of radii themselves.
+        return Many(m, _outward((spread + (n + 2) * U * size) * (1 + (n + 8) * 2.0**-50)))
+
+    def inner(self, other: Any, axis: int = -1) -> Many:
+        """Return inner products along an axis of arrays, as `dot` does."""
+        b = Many.of(other)
+        m = self.m * b.m
+        n = m.shape[axis]
+        spread = np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r)
+        r = np.sum(spread, axis) + (n + 2) * U * np.sum(np.abs(m), axis)
+        return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
+
+    def soft(self, terms: Sequence[Any]) -> Many:
+        """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
+
+        The largest x is at most that, and scale log n is the most that it is above it: so where the
+        scale is hardly known to be positive, the largest x stands for it.
+        """
+        top = largest(map(Many.of, terms))
+        flat = ~(self.m > 2 * self.r)
+        scale = Many(np.where(flat, 1.0, self.m), np.where(flat, 0.0, self.r))
+        at = Many(top.m)
+        y = at + scale * total(((x - at) / scale).exp() for x in map(Many.of, terms)).log()
+        most = np.maximum(self.m + self.r, 0.0) * (np.log(len(terms)) + 1)
+        return Many(np.where(flat, top.m, y.m), np.where(flat, _outward(top.r + most), y.r))
+
+
+class Balls(np.ndarray):
+    """An array of balls of 128 bits, with what `Many` has for arrays."""
+
+    @staticmethod
+    def of(x: Any) -> Any:
+        """Return numbers as an array of balls; floats stand for themselves, exactly."""
+        return np.asarray(_as_balls(np.asarray(x, dtype=object))).view(Balls)
+
+    @property
+    def m(self) -> Array:
+        """The middles."""
+        return np.asarray(_middles(self), dtype=float)
+
+    def certain(self) -> NDArray[np.bool_]:
+        """Whether an entry says anything."""
+        return np.asarray(_finite(self), dtype=bool)
+
+    def upper(self) -> Array:
+        """Return what no number in the balls is above."""
+        return np.asarray(_uppers(self), dtype=float)
+
+    def exp(self) -> Any:
+        """Return the exponential."""
+        return np.exp(self)
+
+    def log(self) -> Any:
+        """Return the logarithm."""
+        return np.log(self)
+
+    def max(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the larger one, entry by entry."""
+        return _largest(self, other)
+
+    def inner(self, other: Any, axis: int = -1) -> Any:
+        """Return inner products along an axis."""
+        return (self * other).sum(axis, keepdims=True).squeeze(axis)
+
+
+_as_balls = np.frompyfunc(arb, 1, 1)
+_middles = np.frompyfunc(lambda x: float(x.mid()), 1, 1)
+_finite = np.frompyfunc(lambda x: x.is_finite(), 1, 1)
+_uppers = np.frompyfunc(upper, 1, 1)
+_largest = np.frompyfunc(lambda x, y: x.max(y), 2, 1)

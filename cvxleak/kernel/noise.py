@@ -1,0 +1,377 @@
+r"""Outputs that are not from a finite set, cut into cells: f(X) + Z, or bounded densities.
+
+Let C be the cell that Y is in, R(c|v) = P(C = c | f(X) = v), and A a part of X. Then
+
+    I(A;C) <= I(A;Y) = I(A;C) + sum_c P(c) I(A;Y|C=c).
+
+So what a witness attains with any cells is a lower end. From above, P(c) I(A;Y|C=c) is at most
+
+- P(c) log k, k the number of A's values, and
+- sum_v P(v, c) D(f_v(.|c) || r_c) for any distribution r_c in the cell, by I(A;Y|C=c) <=
+  I(f(X);Y|C=c) and TANGENT.
+
+For each cell ONE of the two is taken for all values v: the sum of the smaller ones would be no
+bound. Both are linear in the distribution w of the groups of contexts, so that I(A;Y) <= I(A;C) +
+<w, extra>. Here is what D(f_v(.|c) || r_c) is at most.
+
+**Densities.** Let log f_v and log r_c be concave, and their difference have no slope steeper than s
+in the cell, an interval of length h. Then D <= s^2 h^2 / (2 pi^2). *Proof.* With g = log f_v / r_c
+and f_t in proportion to f_v^t r_c^(1-t), psi(t) = log of the integral of f_v^t r_c^(1-t) has psi(0)
+= psi(1) = 0, psi' = E_t[g], psi'' = Var_t(g), so D = psi'(1) is the integral over t from 0 to 1 of
+t Var_t(g). f_t is log-concave, so (Payne and Weinberger, 1960) Var_t(g) <= (h/pi)^2 E_t[g'^2] <=
+(s h/pi)^2; g may have a kink. The inequality is about densities: it is false on a lattice.
+
+- Gaussian: log f_v(y) = -y^2 / 2 sigma^2 + v y / sigma^2 + const. With r_c of the same form and a
+  number t_c in place of v, s = |v - t_c| / sigma^2.
+- Laplace: log f_v has slope 1/b below v and -1/b above. With r_c of slope t_c / b, s = |1 - t_c| /
+  b or |-1 - t_c| / b, and the larger of the two where v is inside the cell.
+
+A cell without an end has h infinite. There D = 0 if s = 0, but r_c has to be a distribution: it is
+f_v(.|c) then, for which s = 0 is needed of every v.
+
+**Steps.** Uniform noise: D = 0 in cells inside of which no support ends: f_v(.|c) is uniform there,
+or there is no mass. Whole numbers, and multiples of a base to which a sum is rounded: edges
+are halfway between two outputs, so that the cell is a function of the output; D = 0 in cells with
+one output. If the noise (before it is rounded) is in proportion to e^(-|z|/b), then D = 0 in cells
+beyond all values, where f_v(.|c) does not depend on v. D = 0 if only one value is possible.
+
+**Bounded densities.** The probabilities of cells are in given intervals, and log f_v - g varies by
+at most d_v in the cell, for one g. Then Var_t(log f_v/r_c) <= d_v^2 / 4 for r_c in proportion to
+e^g (Popoviciu, 1935), and D <= d_v^2 / 8.
+
+All is in the noise's own unit: y stands for (y - origin) / unit. The unit is sigma, b, the half
+width, or the base; 1 in whole numbers. The origin is the least value; of rounded noise, the largest
+multiple of the base that is not above it. In it, floats tell apart what they would not elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from flint import arb, fmpq
+
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.numbers import ball, dot, largest, need, proved, rational
+from cvxleak.kernel.reading import array, items, parts
+from cvxleak.kernel.space import Space, label
+from cvxleak.kernel.view import Row, View
+
+__all__ = ["Bounded", "Cells", "Noise", "Output", "read_output"]
+
+PARAMETERS = {
+    "gaussian": "sigma",
+    "laplace": "scale",
+    "uniform": "half_width",
+    "discrete-laplace": "scale",
+    "discrete-gaussian": "sigma",
+}
+"""The parameter of each kind of noise."""
+
+WHOLE = ("discrete-laplace", "discrete-gaussian")
+"""Noise in whole numbers."""
+
+FAR = 14
+"""Standard deviations of discrete Gaussian noise that are summed term by term; P < 1e-42 beyond."""
+
+HALF = fmpq(1, 2)
+
+Costs = Sequence[Sequence[arb] | None]
+"""For each cell, for each value, a bound above D(f_v(.|c) || r_c); None if nothing is known."""
+
+
+class Output:
+    """An output that is cut into cells by what a term says."""
+
+    @property
+    def upper(self) -> frozenset[str]:
+        """The keys by which the term of an upper end says so."""
+        return frozenset()
+
+    @property
+    def lower(self) -> frozenset[str]:
+        """Those of a lower end."""
+        return frozenset()
+
+    @property
+    def blank(self) -> Mapping[int, Row]:
+        """Rows without entries: they tell places of the query's value apart."""
+        raise NotImplementedError
+
+    def cells(self, data: Mapping[str, Any]) -> Cells:
+        """Return the cells that a term says."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of cells by the place of the query's value, and what the place in a cell tells."""
+
+    rows: Sequence[Row]
+    costs: Costs
+
+    def of(self, view: View) -> View:
+        """Return a view of the cells alone."""
+        return replace(view, rows=[self.rows[place] for place in _places(view)], known={})
+
+    def priced(self, view: View) -> View:
+        """Return a view of the cells, and what the place in a cell tells as `extra`."""
+        charge("ball operations", 4 * len(self.costs) * len(view.rows))
+        cells, most = self.of(view), arb(view.k).log()
+        chosen = []
+        for c, known in enumerate(self.costs):
+            costs = [most] * len(view.rows)
+            if known is not None:
+                own = [known[place] for place in _places(view)]
+                masses = [row.lo[c] for row in cells.rows]
+                pairs = [(m * x, m * most) for m, x in zip(masses, own, strict=True)]
+                if largest(x for x, _ in pairs) < largest(x for _, x in pairs):
+                    costs = own
+            chosen.append(costs)
+        extra = [dot(r.lo, x) for r, x in zip(cells.rows, zip(*chosen, strict=True), strict=True)]
+        return replace(cells, extra=extra)
+
+
+def _places(view: View) -> list[int]:
+    return [min(places) for places in view.within]
+
+
+@dataclass(frozen=True)
+class Noise(Output):
+    """f(X) + Z, in the noise's own unit.
+
+    Attributes
+    ----------
+    kind : str
+        What Z is, before it is rounded.
+    width : fmpq
+        Its parameter.
+    rounded : bool
+        Whether the sum is rounded to a whole number.
+    places : sequence of fmpq
+        The query's values.
+    """
+
+    kind: str
+    width: fmpq
+    rounded: bool
+    places: Sequence[fmpq]
+
+    @property
+    def upper(self) -> frozenset[str]:
+        """Edges, and references of densities."""
+        return self.lower | {"references"} if self.smooth else self.lower
+
+    @property
+    def lower(self) -> frozenset[str]:
+        """Edges."""
+        return frozenset({"edges"})
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the slopes of log-densities count."""
+        return self.kind in ("gaussian", "laplace") and not self.rounded
+
+    @property
+    def blank(self) -> Mapping[int, Row]:
+        """Rows by the value; as where rows are written, they are in the order of their entries."""
+        return {i: Row([], key=(-v,)) for i, v in enumerate(self.places)}
+
+    def cells(self, data: Mapping[str, Any]) -> Cells:
+        """Return the cells between edges, in order; the first and the last one have no end."""
+        edges = _numbers(data["edges"], "edges")
+        need(all(a < b for a, b in pairwise(edges)), "the edges of the cells do not increase")
+        if self.kind in WHOLE or self.rounded:
+            need(all((2 * e).q == 1 != e.q for e in edges), "an edge halfway between two outputs")
+        ends = list(pairwise([None, *edges, None]))
+        charge("ball operations", 8 * len(self.places) * len(ends))
+        references = [fmpq(0)] * len(ends)
+        if "references" in data:
+            references = _numbers(data["references"], "references")
+            need(len(references) == len(ends), "a reference for each cell is needed")
+        costs = [self._cost(*cell, t) for cell, t in zip(ends, references, strict=True)]
+        rows = []
+        for v in self.places:
+            near = [(_less(lo, v), _less(hi, v)) for lo, hi in ends]
+            rows.append(Row([self._mass(*cell) for cell in near], key=tuple(map(_either, near))))
+        return Cells(rows, costs)
+
+    def _mass(self, lo: fmpq | None, hi: fmpq | None) -> arb:
+        """Return P(lo < Z < hi): on the left, where differences lose nothing."""
+        if lo is not None and (hi is None or lo + hi > 0):
+            lo, hi = _less(fmpq(0), hi), -lo
+        below = ball(self._below(hi) - (0 if lo is None else self._below(lo)))
+        return below.max(arb(0))
+
+    def _below(self, z: fmpq | None) -> Any:
+        """Return P(Z < z); for whole numbers at z = k + 1/2."""
+        if z is None:
+            return fmpq(1)
+        return self._tail(-z) if z <= 0 else 1 - self._tail(z)
+
+    def _tail(self, z: fmpq) -> Any:
+        """Return P(Z > z) for z >= 0."""
+        if self.kind == "gaussian":
+            return (ball(z / self.width) / arb(2).sqrt()).erfc() / 2
+        if self.kind == "laplace":
+            return ball(-z / self.width).exp() / 2
+        if self.kind == "uniform":
+            return max((1 - z / self.width) / 2, fmpq(0))
+        if self.kind == "discrete-laplace":
+            return ball(-(z + HALF) / self.width).exp() / (1 + ball(-1 / self.width).exp())
+        return self._sums[min(int((z + HALF).p), len(self._sums) - 1)]
+
+    @cached_property
+    def _sums(self) -> list[arb]:
+        """Of discrete Gaussian noise P(Z >= k); the last one is of all numbers from there on."""
+        need(self.width <= 10_000, "discrete Gaussian noise that is too wide")
+        far = FAR * int(self.width.ceil())
+        charge("ball operations", 8 * far)
+        sigma = ball(self.width)
+        terms = [(-(arb(k) ** 2) / (2 * sigma**2)).exp() for k in range(far + 1)]
+        # From there on, each term is less than `ratio` times the one before.
+        ratio = (-far / sigma**2).exp()
+        found = [arb(0).union(terms[-1] / (1 - ratio))]
+        for term in reversed(terms[:-1]):
+            found.append(found[-1] + term)
+        whole = 2 * found[-1] - terms[0]
+        return [x / whole for x in reversed(found)]
+
+    def _cost(self, lo: fmpq | None, hi: fmpq | None, t: fmpq) -> Sequence[arb] | None:
+        """Return for each value a bound above D(f_v(.|c) || r_c); None if nothing is known."""
+        nothing = [arb(0)] * len(self.places)
+        if len(set(self.places)) == 1:
+            return nothing
+        if self.smooth:
+            return self._slopes(lo, hi, t)
+        if self.kind in ("laplace", "discrete-laplace"):
+            inside = HALF if self.kind in WHOLE else 0
+            above = lo is not None and lo + inside >= max(self.places)
+            if above or (hi is not None and hi - inside <= min(self.places)):
+                return nothing
+        if lo is None or hi is None:
+            return None
+        if self.kind == "uniform" and not self.rounded:
+            ends = (v + side for v in self.places for side in (-self.width, self.width))
+            return None if any(lo < end < hi for end in ends) else nothing
+        return nothing if hi - lo <= 1 else None
+
+    def _slopes(self, lo: fmpq | None, hi: fmpq | None, t: fmpq) -> Sequence[arb] | None:
+        """Return s^2 h^2 / (2 pi^2), in a unit of which the parameter makes one."""
+        if self.kind == "gaussian":
+            slopes = [abs(v - t) for v in self.places]
+        else:
+            left, right = abs(1 - t), abs(-1 - t)
+            slopes = [
+                left
+                if hi is not None and hi <= v
+                else right
+                if lo is not None and lo >= v
+                else max(left, right)
+                for v in self.places
+            ]
+        if not any(slopes):
+            return [arb(0)] * len(slopes)
+        if lo is None or hi is None:
+            return None
+        return [ball((s * (hi - lo)) ** 2 / 2) / arb.pi() ** 2 for s in slopes]
+
+
+@dataclass(frozen=True)
+class Bounded(Output):
+    """Bounded densities, whose cells are part of the problem: each row in balls."""
+
+    given: Cells
+
+    @property
+    def blank(self) -> Mapping[int, Row]:
+        """Rows by the place: rows within equal bounds may differ."""
+        return {i: Row([], key=row.key) for i, row in enumerate(self.given.rows)}
+
+    def cells(self, data: Mapping[str, Any]) -> Cells:
+        """Return the cells, which are given."""
+        return self.given
+
+
+def _less(x: fmpq | None, y: fmpq | None) -> Any:
+    return None if x is None or y is None else x - y
+
+
+def _either(cell: tuple[Any, Any]) -> frozenset[tuple[Any, Any]]:
+    """Return a cell and its mirror image: as the noise is symmetric, they are equally probable."""
+    lo, hi = cell
+    return frozenset({cell, (_less(fmpq(0), hi), _less(fmpq(0), lo))})
+
+
+def _numbers(data: Any, name: str) -> list[fmpq]:
+    written = array(data, name, "f").tolist() if isinstance(data, Mapping) else items(data, name)
+    return [proved(x) for x in written]
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def read_output(data: Any, space: Space) -> Output:
+    """Return a problem's output that is not from a finite set, for the values of a query."""
+    if isinstance(data, Mapping) and data.get("kind") == "bounded-density":
+        return _read_bounded(data, space.labels)
+    numbers = [rational(v) for v in space.values]
+    if not isinstance(data, Mapping) or data.get("kind") != "rounded":
+        kind, width = _read_noise(data)
+        whole = kind in WHOLE
+        need(not whole or all(v.q == 1 for v in numbers), "noise in whole numbers, on others")
+        unit = fmpq(1) if whole else width
+        places = [(v - min(numbers)) / unit for v in numbers]
+        return Noise(kind, width / unit, False, places)
+    parts(data, {"kind", "noise", "base"}, "rounded noise")
+    kind, width = _read_noise(data["noise"])
+    base = rational(data["base"])
+    need(
+        kind not in WHOLE and base > 0, "rounded noise: no density, or a base that is not positive"
+    )
+    origin = (min(numbers) / base).floor() * base
+    return Noise(kind, width / base, True, [(v - origin) / base for v in numbers])
+
+
+def _read_noise(data: Any) -> tuple[str, fmpq]:
+    need(isinstance(data, Mapping) and "kind" in data, "noise: expected an object with its kind")
+    kind: Any = data["kind"]
+    need(isinstance(kind, str) and kind in PARAMETERS, f"no such noise: {kind!r:.40}")
+    name = PARAMETERS[kind]
+    width = rational(parts(data, {"kind", name}, "noise")[name])
+    need(width > 0, f"noise: {name} is not positive")
+    return kind, width
+
+
+def _read_bounded(data: Mapping[str, Any], labels: Sequence[str]) -> Bounded:
+    parts(data, {"kind", "masses", "oscillation"}, "bounded densities")
+    masses = parts(data["masses"], {"lower", "upper", "inputs"}, "masses", {"outputs"})
+    inputs = list(map(label, items(masses["inputs"], "inputs")))
+    need(inputs == list(labels), "masses: the inputs are the values of the query, in order")
+    rows, cells, values = [], None, len(labels)
+    for lo, hi in zip(
+        items(masses["lower"], "lower", values),
+        items(masses["upper"], "upper", values),
+        strict=True,
+    ):
+        cells = len(items(lo, "a row", cells))
+        ends = [
+            (rational(a), rational(b)) for a, b in zip(lo, items(hi, "a row", cells), strict=True)
+        ]
+        need(all(0 <= a <= b <= 1 for a, b in ends), "masses that are no probabilities")
+        need(sum(a for a, _ in ends) <= 1 <= sum(b for _, b in ends), "masses without a law")
+        key = (*(a for a, _ in ends), len(rows))
+        rows.append(Row([ball(a).union(ball(b)) for a, b in ends], key=key))
+    moves = [
+        items(row, "oscillation", cells)
+        for row in items(data["oscillation"], "oscillation", values)
+    ]
+    costs: list[Sequence[arb] | None] = []
+    for column in zip(*moves, strict=True):
+        known = [None if d == "inf" else rational(d) for d in column]
+        need(all(d is None or d >= 0 for d in known), "a negative oscillation")
+        costs.append(None if None in known else [ball(d * d / 8) for d in known if d is not None])
+    return Bounded(Cells(rows, costs))

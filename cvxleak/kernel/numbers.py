@@ -1,0 +1,293 @@
+"""The kernel's numbers: read exactly, computed with in any of four types.
+
+A rule is written once, with + - * / and the functions below, and is evaluated with
+
+- `arb` of python-flint: balls of 128 bits, which hold the exact value;
+- `Many`: arrays of float balls, one entry for each leaf of a tree (`cvxleak.kernel.many`);
+- `fmpq`: fractions, for rules without logarithms;
+- `Counted`, which only counts the operations, so that what a file asks for is known beforehand.
+
+A comparison of balls is true only if it holds for every point in them, so a comparison that passes
+is a proof. What a rule merely picks (the slope of a chord, the place of a knapsack) may be any
+number and is taken from the middle of a ball; such functions say that they are untrusted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import flint
+from flint import arb, fmpq
+
+__all__ = [
+    "Counted",
+    "RefusedError",
+    "ball",
+    "dot",
+    "exact",
+    "exp",
+    "is_zero",
+    "largest",
+    "law",
+    "least",
+    "log",
+    "lower",
+    "middle",
+    "need",
+    "precision",
+    "proved",
+    "rational",
+    "soft",
+    "sqrt",
+    "total",
+    "upper",
+    "xlogx",
+]
+
+PRECISION = 128
+"""Bits of a ball."""
+
+LONGEST = 4_000
+"""Most characters of a number that is text."""
+
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)
+_RATIO = re.compile(r"-?\d+/\d+", re.ASCII)
+MOST_PLACES = 400
+"""Largest power of ten in a number."""
+
+
+class RefusedError(Exception):
+    """A statement or a proof that the kernel does not accept; the message says why."""
+
+
+def need(holds: object, why: str) -> None:
+    """Refuse unless something is certain."""
+    if not holds:
+        raise RefusedError(why)
+
+
+@contextmanager
+def precision() -> Iterator[None]:
+    """Compute with balls of 128 bits in this block."""
+    before = flint.ctx.prec
+    flint.ctx.prec = PRECISION
+    try:
+        yield
+    finally:
+        flint.ctx.prec = before
+
+
+# Reading --------------------------------------------------------------------------------------
+
+
+def exact(value: Any) -> Fraction:
+    """Return a number as written: 0.3 is three tenths, "1/3" a third.
+
+    Floats stand for the shortest decimal that prints as they do.
+    """
+    if isinstance(value, Fraction):
+        return value
+    if type(value) is int:
+        need(value.bit_length() <= 14_000, "an integer of thousands of digits")
+        return Fraction(value)
+    text = repr(value) if isinstance(value, float) else value
+    need(isinstance(text, str) and len(text) <= LONGEST, f"expected a number, found {value!r:.40}")
+    if _RATIO.fullmatch(text):
+        top, _, bottom = text.partition("/")
+        need(int(bottom), "a fraction with denominator 0")
+        return Fraction(int(top), int(bottom))
+    need(_DECIMAL.fullmatch(text), f"expected a number, found {value!r:.40}")
+    found = Decimal(text)
+    need(abs(found.adjusted()) <= MOST_PLACES, f"a power of ten beyond {MOST_PLACES}: {text:.40}")
+    return Fraction(found)
+
+
+def rational(value: Any) -> fmpq:
+    """Return a number as written, as a fraction to compute with."""
+    if isinstance(value, fmpq):
+        return value
+    found = exact(value)
+    return fmpq(found.numerator, found.denominator)
+
+
+def proved(value: Any) -> fmpq:
+    """Return a number of a proof: a float stands for itself, anything else is as written."""
+    if isinstance(value, float):
+        need(math.isfinite(value), f"expected a number, found {value!r}")
+        return fmpq(*value.as_integer_ratio())
+    return rational(value)
+
+
+def ball(value: Any) -> arb:
+    """Return a ball that holds a number: as written, or a fraction or ball itself."""
+    if isinstance(value, arb):
+        return value
+    return arb(rational(value))
+
+
+def law(values: Sequence[Any], why: str = "a distribution") -> list[fmpq]:
+    """Return the distribution x / sum x of numbers as written."""
+    numbers = [rational(value) for value in values]
+    mass = sum(numbers, fmpq(0))
+    need(numbers and min(numbers) >= 0 and mass > 0, f"{why}: negative numbers, or a sum of 0")
+    return numbers if mass == 1 else [x / mass for x in numbers]
+
+
+def upper(x: arb | fmpq) -> float:
+    """Return a float that is certainly not below a number, as written; inf if it is not finite.
+
+    Of a ball, what the float stores is not below it either.
+    """
+    if isinstance(x, fmpq):
+        found = int(x.p) / int(x.q)
+        fits = rational(found) >= x
+    elif x.is_finite():
+        found = float(x.upper())
+        fits = arb(found) >= x and ball(found) >= x
+    else:
+        return math.inf
+    return found if fits else math.nextafter(found, math.inf)
+
+
+def lower(x: arb | fmpq) -> float:
+    """Return a float that is certainly not above a number; of what is exactly inf, inf."""
+    if isinstance(x, arb) and x == arb.pos_inf():
+        return math.inf
+    return -upper(-x)
+
+
+def middle(x: Any) -> Any:
+    """Return the middle of a ball, for what may be any number (untrusted)."""
+    if isinstance(x, arb):
+        return float(x.mid())
+    if isinstance(x, Counted):
+        return 0.5
+    return x.m if hasattr(x, "m") else float(x)
+
+
+# Computing ------------------------------------------------------------------------------------
+
+
+class Counted:
+    """Stands for any number: what is computed with it is counted, and is itself again.
+
+    Every comparison with it holds, so that all that may have to be computed is.
+    """
+
+    __slots__ = ("operations",)
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+    def _count(self, *_: Any) -> Counted:
+        self.operations += 1
+        return self
+
+    def _holds(self, _: object) -> bool:
+        return True
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _count
+    __truediv__ = __rtruediv__ = __neg__ = _count
+    log = exp = sqrt = max = min = _count
+    __lt__ = __le__ = __gt__ = __ge__ = _holds
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a number is exactly 0, so that terms with it may be left out."""
+    if isinstance(x, Counted):
+        return False
+    return bool(x == 0) if isinstance(x, arb | fmpq) else x.is_zero()
+
+
+def log(x: Any) -> Any:
+    """Return the logarithm."""
+    return x.log()
+
+
+def exp(x: Any) -> Any:
+    """Return the exponential."""
+    return x.exp()
+
+
+def sqrt(x: Any) -> Any:
+    """Return the square root."""
+    return x.sqrt()
+
+
+def total(terms: Iterable[Any]) -> Any:
+    """Return the sum; the integer 0 of nothing."""
+    found: Any = None
+    for term in terms:
+        found = term if found is None else found + term
+    return 0 if found is None else found
+
+
+def dot(one: Sequence[Any], other: Sequence[Any]) -> Any:
+    """Return the inner product of equally many numbers."""
+    need(len(one) == len(other), "two lists of different lengths")
+    special = next((x for x in (*one, *other) if hasattr(x, "dot")), None)
+    if special is not None:
+        return special.dot(one, other)
+    return total(x * y for x, y in zip(one, other, strict=True))
+
+
+def largest(values: Iterable[Any]) -> Any:
+    """Return the largest of some numbers."""
+    found: Any = None
+    for x in values:
+        found = x if found is None else _larger(found, x)
+    need(found is not None, "the largest of nothing")
+    return found
+
+
+def least(values: Iterable[Any]) -> Any:
+    """Return the least of some numbers."""
+    return -largest(-x for x in values)
+
+
+def _larger(x: Any, y: Any) -> Any:
+    if isinstance(x, fmpq):
+        return x if x >= y else y
+    return x.max(y)
+
+
+def xlogx(x: Any) -> Any:
+    """Return x log x of a number >= 0, where 0 log 0 = 0."""
+    if not isinstance(x, arb):
+        return x.xlogx() if hasattr(x, "xlogx") else x * x.log()
+    if x > 0:
+        return x * x.log()
+    if x == 0:
+        return arb(0)
+    if not (x.is_finite() and x.upper() >= 0):
+        return arb.nan()
+    # The ball touches 0. On [0, u] it is at most max(0, u log u), and falls until 1/e = .3678.
+    top = x.upper()
+    end = top * top.log()
+    return (end if top < 0.36 else -arb(-1).exp()).union(end.max(arb(0)))
+
+
+def soft(terms: Sequence[Any], scale: Any) -> Any:
+    r"""Return scale log sum_i exp(x_i / scale), or the largest x_i where the scale is 0.
+
+    CHAIN (Gibbs): for every distribution p, <p, x> + scale H(p) is at most this. It grows with the
+    scale, so where a ball around the scale touches 0, its upper end stands for it.
+    """
+    if len(terms) == 1:
+        return terms[0]
+    if isinstance(scale, arb):
+        if not scale > 0:
+            need(scale.is_finite() and scale.upper() >= 0, "a scale that may be negative")
+            scale = scale.upper()
+        if scale == 0:
+            return largest(terms)
+    elif not isinstance(scale, Counted):
+        return scale.soft(terms)
+    top = largest(x.mid() for x in terms) if isinstance(scale, arb) else scale
+    return top + scale * total(((x - top) / scale).exp() for x in terms).log()

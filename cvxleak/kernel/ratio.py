@@ -1,0 +1,332 @@
+r"""Ranges of log(vR / t), the logarithm of the output's law, instead of ranges of v.
+
+f(v) = D(vR || t) + <v, base> + L H(v), with L > 0 and base = C + L log m, is to be bounded on the
+simplex of the groups of one value. Write r = vR, u_y = log(r_y / t_y), and for numbers z_g
+
+    A(z) = L log sum_g exp((z_g + base_g) / L),    law(z)_g ~ exp((z_g + base_g) / L).
+
+FIXED. If all R_gy > 0, f is largest at a v with v = law(Ru). *Proof.* f is continuous on a compact
+set, so it is largest somewhere. Where v_g = 0, moving mass to g changes L H(v) with slope
+infinity, and the rest with a finite one, because all r_y > 0. So v > 0 there, and f is stationary
+on sum v = 1: (Ru)_g + base_g - L log v_g is the same for all g. (With zeros in R this is false:
+the slope of D is infinite, too.)
+
+RATIO. If v = law(Ru) for u = log(vR / t), then for z = Ru and every law v0
+
+    f(v) <= A(z) - <v0, z> + D(v0R || t).
+
+*Proof.* D(vR || t) = <vR, u> = <v, z>, so f(v) = <v, z + base> + L H(v) <= A(z) (Gibbs). And <v0,
+z> = <v0R, u> = D(v0R || t) - D(v0R || vR) <= D(v0R || t). A constant added to z changes nothing.
+
+So a box of z that every fixed point v = law(Ru) is in, and the largest right side on it, bound f.
+
+COORDINATES. For any X (groups by d), Psi (d rows of sum 0) and law of outputs rho, let a = Psi u
+and xi = (R - 1 rho - X Psi) u. Then z = X a + xi + <rho, u>, and a and xi are the numbers <q, u>
+of rows q with sum 0: a box is a range of <q, u> for each of these rows. Let c be its middle, h its
+half widths, and for any numbers p_j
+
+    z^c = X c_a + c_xi,  v^c = law(z^c),  k_g = (sum_j |X_gj - p_j| h_j + h_g) / L.
+
+A fixed point in the box has v_g ~ v^c_g e^{x_g} with |x_g| <= k_g, because z - z^c = L x up to a
+constant. From this two steps find narrower ranges, which only the fixed points meet.
+
+WIDE. If theta > 0 and sum_g max over both signs of v^c_g (R_g,y+1 - theta R_gy) e^{+-k_g} <= 0,
+then r_{y+1} - theta r_y = sum_g v_g (R_g,y+1 - theta R_gy) <= 0; with the opposite signs it is >=
+0. Without a test, r_{y+1} / r_y is between the least and largest R_g,y+1 / R_gy. This is a range
+of the increment of u between one output and the next. For q of sum 0 (Abel), <q, u> = -sum_y (q_1
++ .. + q_y) (u_{y+1} - u_y).
+
+NEAR. Let r^c = v^cR, u^c = log(r^c / t), P_y(g) = v^c_g R_gy / r^c_y. Then u_y = u^c_y + log
+E_{P_y} e^x up to a constant, and log E e^x is in [E x, E x + E(e^k - 1 - k)], by Jensen, by log(1
++ s) <= s, and because e^x - 1 - x <= e^k - 1 - k for |x| <= k. So with w_g = sum_y q_y P_y(g),
+whose sum is 0, and L x = X (a - c_a) + xi - c_xi,
+
+    |<q, u> - <q, u^c>| <= (sum_j |(wX)_j| h_j + sum_g |w_g| h_g) / L + <q^+, E(e^k - 1 - k)>,
+
+where below <q, u^c> it is q^-, the negative part, instead of q^+.
+
+RESIDUAL. On the box, for every law v0, with B = sum_g v^c_g cosh k_g,
+
+    A(z) - <v0, z> <= A(z^c) - <v0, z^c> + L log B + L sum_g |v^c_g sinh(k_g) / B - k_g v0_g|.
+
+*Proof.* A(z) = A(z^c) + L log sum_g v^c_g e^{x_g}; e^x <= cosh k + x sinh(k) / k on [-k, k]
+(CHORD), and log(B + s) <= log B + s / B. What is left is linear in x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.lemmas import divergence
+from cvxleak.kernel.many import Balls, Many
+from cvxleak.kernel.numbers import dot, is_zero, need, total, xlogx
+from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of, packed
+from cvxleak.kernel.values import OneValue
+
+__all__ = ["Ratio"]
+
+Array = NDArray[np.float64]
+
+STEPS = 2
+"""How often a box is narrowed after its cut."""
+
+AT_ONCE, LARGEST = 1 << 19, 1 << 22
+"""Entries of an array for some boxes, and most entries for one."""
+
+ALLOWANCE = 1e-11
+"""Radius up to which a leaf's float ball is taken; otherwise the leaf is evaluated in balls."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"]):
+    """A tree of boxes of functionals of log(vR / t), for all v of the simplex of one value.
+
+    The root is narrowed; a node cuts a range in two, and both parts are narrowed. Every fixed
+    point, and so a v at which f is largest, is in a leaf, and the leaf's bound by RATIO and
+    RESIDUAL is a bound of f there. It says nothing of other v in the leaf.
+
+    `order` lists the outputs of this value in the order of WIDE; the others have probability 0.
+    `psi` is without its last column, which makes its rows sum to 0; rho = `law` R. The tree is by
+    levels: -1 is a leaf, other nodes are the number of a row q that is cut.
+    """
+
+    law: Law = law_of("N_a")
+    order: Any = packed("i")
+    x: Any = packed("f", "0")
+    psi: Any = packed("f", "0")
+    nodes: Any = packed("i")
+    cuts: Any = packed("f")
+
+    def check(self, shape: Shape) -> None:
+        """Need arrays that fit one another, and a tree."""
+        groups, outputs, d = shape.length("N_a"), len(self.order), self.x.shape[1]
+        need(groups > 1 and outputs > 1 and d > 0, "ratio: `vertices` is enough for this value")
+        need((d + groups) * groups * outputs <= LARGEST, "ratio: too many groups and outputs")
+        listed = sorted(set(self.order.tolist()))
+        fits = len(listed) == outputs and listed[0] >= 0 and listed[-1] < shape.n
+        need(fits, "ratio: an output twice, or one that does not exist")
+        fits = len(self.x) == groups and self.psi.shape == (d, outputs - 1)
+        need(fits, "ratio: coordinates of another value")
+        inner = int((self.nodes >= 0).sum())
+        fits = len(self.nodes) == 2 * inner + 1 and len(self.cuts) == inner
+        need(fits and self.nodes.min() >= -1 and self.nodes.max() < d + groups, "ratio: no tree")
+
+    @np.errstate(all="ignore")
+    def evaluate(self, subject: OneValue, leaf: Leaf) -> arb:
+        """Return the largest bound of a leaf."""
+        exact = Boxes.of(self, subject)
+        floats = exact.lifted(Many.table)
+        worst = -np.inf
+        for ends in self.leaves(floats):
+            found = floats.bound(ends)
+            good = found.certain() & (found.r < ALLOWANCE)
+            bounds = np.where(good, found.upper(), -np.inf)
+            for i in np.flatnonzero(~good):
+                charge("ball operations", exact.size)
+                bounds[i] = exact.bound(ends[i : i + 1]).upper()[0]
+            need(bool((bounds < np.inf).all()), "ratio: a leaf that bounds nothing")
+            worst = max(worst, float(bounds.max()))
+        need(worst > -np.inf, "ratio: no leaf bounds anything")
+        # The rest is no part of the proof: an error in it would be seen here.
+        need(arb(worst) >= self._attained(subject, leaf), "ratio: a bound below an attained value")
+        return arb(worst)
+
+    def leaves(self, boxes: Boxes) -> Iterator[Array]:
+        """Yield the boxes of leaves, some at once, that a fixed point may be in."""
+        ends, nodes, cuts = boxes.root[None], self.nodes.astype(int), self.cuts.astype(float)
+        step = max(1, AT_ONCE // boxes.size)
+        while len(ends):
+            charge("float operations", 10 * STEPS * len(ends) * (boxes.size + 1000))
+            own, nodes = nodes[: len(ends)], nodes[len(ends) :]
+            for i in range(0, len(ends), step):
+                ends[i : i + step] = boxes.narrowed(ends[i : i + step])
+                leaf = (own < 0)[i : i + step] & ~_empty(ends[i : i + step])
+                if leaf.any():
+                    yield ends[i : i + step][leaf]
+            (inner,) = np.nonzero(own >= 0)
+            at, cuts = cuts[: len(inner)], cuts[len(inner) :]
+            sides, both = ends[inner], np.arange(len(inner))
+            parts = np.stack([sides, sides], 1)
+            for side, cut in ((0, at), (1, -at)):
+                old = parts[both, side, side, own[inner]]
+                parts[both, side, side, own[inner]] = np.minimum(old, cut)
+            ends = parts.reshape(-1, *sides.shape[1:])
+        need(not len(nodes), "ratio: no tree")
+
+    def _attained(self, one: OneValue, leaf: Leaf) -> arb:
+        """Return f at the stored law."""
+        v = self.law.at(leaf)
+        r = [dot(v, [row[y] for row in one.rows]) for y in self.order.tolist()]
+        spread = divergence(r, [one.log_t[y] for y in self.order.tolist()])
+        return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
+
+
+def _empty(ends: Array) -> NDArray[np.bool_]:
+    """Whether a range has its ends in the wrong order."""
+    return np.any(ends[:, 0] < -ends[:, 1], 1)
+
+
+TABLES = ("rows", "base", "scale", "log_t", "q", "sums", "gaps")
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """The rows q and what else boxes need, in `Many` or in `Balls`.
+
+    A box is a table of floats: what <q, u>, and -<q, u>, are at most for each row q.
+    """
+
+    rows: Any
+    base: Any
+    scale: Any
+    log_t: Any
+    x: Array
+    q: Any
+    sums: Any
+    gaps: Any
+    increments: Array
+    lift: Callable[[Any], Any] = Balls.of
+
+    @classmethod
+    def of(cls, term: Ratio, one: OneValue) -> Boxes:
+        """Return them in balls; refuse what the lemmas do not hold for."""
+        order = term.order.tolist()
+        charge("ball operations", len(one.rows) * len(order) * (term.x.shape[1] + 10))
+        others = set(range(len(one.log_t))) - set(order)
+        for row in one.rows:
+            unused = [row[y] for y in others]
+            need(all(map(is_zero, unused)), "ratio: an output that is not listed")
+            need(all(row[y] > 0 for y in order), "ratio: rows with zeros")
+        need(one.scale > 0, "ratio: a multiplier of 0")
+        rows: Any = Balls.of([[row[y] for y in order] for row in one.rows])
+        log_t: Any = Balls.of([one.log_t[y] for y in order])
+        base, x = Balls.of(one.base), term.x.astype(float)
+        need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
+        psi: Any = Balls.of(term.psi.astype(float))
+        psi = np.concatenate([psi, -psi.sum(1, keepdims=True)], 1)
+        rho = rows.inner(Balls.of(term.law.at(Leaf()))[:, None], 0)
+        q: Any = np.concatenate([psi, rows - rho - (psi * x[:, :, None]).sum(1)]).view(Balls)
+        gaps: Any = log_t[1:] - log_t[:-1]
+        logs = (rows[:, 1:] / rows[:, :-1]).log() - gaps
+        increments = np.stack([logs.upper().max(0), (-logs).upper().max(0)])
+        scale, sums = Balls.of([one.scale]), np.cumsum(q, 1)[:, :-1]
+        return cls(rows, base, scale, log_t, x, q, sums, gaps, increments)
+
+    def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
+        """Return them in float balls."""
+        tables = {name: getattr(self, name) for name in TABLES}
+        made: dict[str, Any] = {name: lift(table) for name, table in tables.items()}
+        return replace(self, **made, lift=Many)
+
+    @property
+    def size(self) -> int:
+        """How many products `near` takes."""
+        return self.rows.m.size * len(self.q.m)
+
+    @property
+    def root(self) -> Array:
+        """The ranges of all laws."""
+        return self._abel(self.increments[None])[0]
+
+    def narrowed(self, ends: Array) -> Array:
+        """Return boxes without what no fixed point is in."""
+        for _ in range(STEPS):
+            middle = self._middle(ends)
+            for found in (self._wide(*middle), self._near(*middle)):
+                ends = np.where(found < ends, found, ends)
+        return ends
+
+    def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any, Array]:
+        """Return z^c, v^c, A(z^c), k and h."""
+        d = self.x.shape[1]
+        c = (ends[:, 0] - ends[:, 1]) / 2
+        h = np.nextafter(np.maximum(ends[:, 0] - c, ends[:, 1] + c).clip(0), np.inf)
+        z = self.lift(c[:, None, :d]).inner(self.x) + c[:, d:]
+        y = (z + self.base) / self.scale
+        top = y.m.max(1)[:, None]
+        v = (y - top).exp()
+        mass = v.inner(1.0)[:, None]
+        v = v / mass
+        # Any numbers p do.
+        apart = self.lift(self.x) - (v.m @ self.x)[:, None]
+        k = (apart.max(-apart).inner(h[:, None, :d]) + h[:, d:]) / self.scale
+        return z, v, (self.scale * (mass.log() + top))[:, 0], k, h
+
+    def _wide(self, z: Any, v: Any, a: Any, k: Any, h: Array) -> Array:
+        """Return boxes by WIDE."""
+        top = k.m.max(1)[:, None]
+        more, less = v * (k - top).exp(), v * (-k - top).exp()
+        found = []
+        for sign, ends in zip((1.0, -1.0), self.increments, strict=True):
+            theta = self._thresholds(more.m, less.m, sign)
+            gap = (self.rows[:, 1:] - self.rows[:, :-1] * theta[:, None]) * sign
+            worst = (gap * more[:, :, None]).max(gap * less[:, :, None]).inner(1.0, 1)
+            end = ((self.lift(theta).log() - self.gaps) * sign).upper()
+            proved = (theta > 0) & (worst.upper() <= 0) & (end < ends)
+            found.append(np.where(proved, end, ends))
+        return self._abel(np.stack(found, 1))
+
+    def _thresholds(self, more: Array, less: Array, sign: float) -> Array:
+        """Return about the largest, or least, r_{y+1} / r_y (untrusted).
+
+        The largest has the weights `more` for groups with a large ratio, `less` for the others.
+        """
+        if sign < 0:
+            more, less = less, more
+        rows = self.rows.m
+        order = np.argsort(rows[:, 1:] / rows[:, :-1], 0)[None]
+        sums = []
+        for part in (rows[:, 1:], rows[:, :-1]):
+            low, high = (np.take_along_axis(w[:, :, None] * part, order, 1) for w in (less, more))
+            high = np.cumsum(high[:, ::-1], 1)[:, ::-1]
+            sums.append(np.cumsum(low, 1)[:, :-1] + high[:, 1:])
+        return sign * (sign * sums[0] / sums[1]).max(1) * (1 + sign * 2.0**-30)
+
+    def _abel(self, increments: Array) -> Array:
+        """Return boxes from what the increments of u, and their negatives, are at most."""
+        high, low = increments[:, 0, None], -increments[:, 1, None]
+        sides = [((-sums) * high).max((-sums) * low) for sums in (self.sums, -self.sums)]
+        return np.stack([side.inner(1.0).upper() for side in sides], 1)
+
+    def _near(self, z: Any, v: Any, a: Any, k: Any, h: Array) -> Array:
+        """Return boxes by NEAR."""
+        d = self.x.shape[1]
+        r = v[:, :, None].inner(self.rows, 1)
+        p = v[:, :, None] * self.rows / r[:, None]
+        excess = p.inner((k.exp() - 1.0 - k)[:, :, None], 1)[:, None]
+        w = p[:, None].inner(self.q[:, None])
+        along = w[:, :, :, None].inner(self.x, 2)
+        rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
+        rest = rest / self.scale
+        at = (r.log() - self.log_t)[:, None].inner(self.q)
+        none = self.q * 0.0
+        sides = [(at, self.q.max(none)), (-at, (-self.q).max(none))]
+        return np.stack([(x + rest + excess.inner(q)).upper() for x, q in sides], 1)
+
+    def bound(self, ends: Array) -> Any:
+        """Return what f is at most at a fixed point in a box, by RATIO and RESIDUAL."""
+        z, v, a, k, _ = self._middle(ends)
+        top = k.m.max(1)[:, None]
+        more, less = (k - top).exp(), (-k - top).exp()
+        mean = v.inner(more + less)[:, None] / 2.0
+        slopes = v * (more - less) / (mean * 2.0)
+        v0 = self.lift(_tilted(v.m, slopes.m, k.m))
+        v0 = v0 / v0.inner(1.0)[:, None]
+        r = v0[:, :, None].inner(self.rows, 1)
+        spread = r.inner(r.log() - self.log_t)
+        off = slopes - k * v0
+        rest = ((mean.log() + top)[:, 0] + off.max(-off).inner(1.0)) * self.scale
+        return a - v0.inner(z) + spread + rest
+
+
+def _tilted(v: Array, slopes: Array, k: Array) -> Array:
+    """Return about v^c sinh(k) / k, which is a good v0 once it is normalized (untrusted)."""
+    found = np.where(k > 1e-9, slopes / k, v)
+    return np.where(np.isfinite(found) & (found > 1e-300), found, 1e-300)

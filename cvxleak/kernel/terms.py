@@ -1,0 +1,409 @@
+"""Terms of proofs: how a rule says what it takes, and how a term is read and typed.
+
+A rule is a class. Its fields, made by the functions below, say what a term of the rule has in a
+file, of which length and type; `gives` names the judgement that it concludes. This table of rules
+drives the reading of files, the type check before any number is computed, and the documentation.
+
+Judgements, for all adversaries w of a view, or of the part of them that a leaf speaks of:
+
+- **J**: J(w) <= kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), psi_a(v) = D(vR_a || t) or 0;
+- **V**, for the groups of one value and numbers C, L: psi(v) + <v, C> + L H(v) <= phi for all v;
+- **B**: J(w) <= u for all w with F(w) >= b that meet the limits.
+
+A term inside of a cover is a template. Where it has {"leaf": i} in place of a number, or {"leaf":
+[i, j]} in place of numbers, each leaf of the tree has its own, in columns of the cover's `leaves`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from cvxleak.kernel.numbers import Counted, ball, law, middle, need, proved, total
+from cvxleak.kernel.reading import array, count, items, parts
+from cvxleak.kernel.view import View
+
+__all__ = [
+    "CONDITIONS",
+    "RULES",
+    "Law",
+    "Leaf",
+    "Numbers",
+    "Region",
+    "Rule",
+    "Shape",
+    "Trace",
+    "law_of",
+    "laws_of",
+    "number",
+    "numbers",
+    "packed",
+    "partition",
+    "read_term",
+    "term",
+    "terms",
+]
+
+DEEPEST = 16
+"""Most terms inside of one another."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """What the leaves of a cover are about: the kind of its places, and what these mean.
+
+    Kinds: "posteriors" of the parts of a partition, each in a simplex; ranges of linear functionals
+    of the distribution v_a: "outputs" (columns of R_a), "shares" (unit vectors), "masses" (of the
+    blocks of a partition), "slab" (of one functional, for each value).
+    """
+
+    kind: str
+    meaning: Any = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes and types that a term is read for."""
+
+    k: int
+    n: int
+    of: tuple[int, ...]
+    limits: int
+    information: bool
+    exact: bool
+    times: Any
+    view: View
+    merged: Sequence[Sequence[int]] | None = None
+    columns: int = 0
+    region: Region | None = None
+    value: int | None = None
+    tangents: int = 0
+    judgement: str = ""
+    depth: int = 0
+
+    @classmethod
+    def of_view(cls, view: View) -> Self:
+        """Return the shape of a view."""
+        return cls(
+            view.k,
+            view.n,
+            tuple(map(len, view.of)),
+            len(view.limits),
+            view.information,
+            view.exact,
+            view.times,
+            view,
+            view.merged,
+        )
+
+    def length(self, name: str) -> int:
+        """Return a length: a number, a name, or sums of products of these such as "k n + 1"."""
+        known = {
+            "k": self.k,
+            "n": self.n,
+            "N": sum(self.of),
+            "limits": self.limits,
+            "tangents": self.tangents,
+            "N_a": self.of[self.value] if self.value is not None else 0,
+        }
+        products = [product.split() for product in name.split("+")]
+        sizes = [[known[x] if x in known else int(x) for x in own] for own in products]
+        return sum(map(math.prod, sizes))
+
+    @property
+    def partition(self) -> tuple[tuple[int, ...], ...]:
+        """The parts that the outputs of this view are of the channel's outputs."""
+        parts = self.merged or [[y] for y in range(self.n)]
+        return tuple(map(tuple, parts))
+
+
+class Trace:
+    """The terms of a proof with their conclusions, in the order and depth that they are read."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, Rule, Any]] = []
+        self._depth = 0
+
+    def of(self, rule: Rule, evaluate: Callable[[], Any]) -> Any:
+        """Return a term's conclusion, and keep it."""
+        place = len(self.entries)
+        self.entries.append((self._depth, rule, None))
+        self._depth += 1
+        found = evaluate()
+        self._depth -= 1
+        self.entries[place] = (self._depth, rule, found)
+        return found
+
+
+class Leaf:
+    """The numbers of one leaf of a cover, or of many of them at once, and the places it is about.
+
+    `trace`, if there is one, keeps the conclusion of each term that is not a template.
+    """
+
+    def __init__(
+        self,
+        lift: Callable[[Any], Any] = ball,
+        columns: Sequence[Any] = (),
+        places: Any = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self.lift, self.columns, self.places, self.trace = lift, columns, places, trace
+
+    def of_value(self, a: int) -> Leaf:
+        """Return it with the places of one value alone, where each value has its own."""
+        if isinstance(self.places, dict):
+            return Leaf(self.lift, self.columns, self.places[a], self.trace)
+        return self
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of a term, perhaps >= `least`: written, or columns of the leaves."""
+
+    written: tuple[Any, ...] = ()
+    columns: slice | None = None
+    least: int | None = None
+
+    def at(self, leaf: Leaf) -> list[Any]:
+        """Return them for a leaf."""
+        if self.columns is None:
+            return [leaf.lift(x) for x in self.written]
+        found = list(leaf.columns[self.columns])
+        if self.least is not None:
+            for x in found:
+                fits = isinstance(x, Counted) or bool(np.all(middle(x) >= self.least))
+                need(fits, f"a leaf's number below {self.least}")
+        return found
+
+
+@dataclass(frozen=True)
+class Law(Numbers):
+    """A distribution of a term: numbers >= 0 over their sum."""
+
+    def at(self, leaf: Leaf) -> list[Any]:
+        """Return it for a leaf."""
+        found = super().at(leaf)
+        if self.columns is None:
+            return found
+        mass = total(found)
+        return [x / mass for x in found]
+
+
+# What fields hold --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a field of a rule is read, and what documentation says of it."""
+
+    read: Callable[[Any, str, Shape], Any]
+    says: str
+    optional: bool
+
+
+def _field(read: Callable[[Any, str, Shape], Any], says: str, *, optional: bool = False) -> Any:
+    more: dict[str, Any] = {"default": None} if optional else {}
+    return field(metadata={"part": Part(read, says, optional)}, **more)
+
+
+def numbers(length: str, *, least: int | None = None) -> Any:
+    """Make a field of numbers, perhaps all of them at least `least`."""
+    return _field(
+        lambda data, name, shape: _numbers(data, name, shape, shape.length(length), least),
+        f"{length} numbers" + ("" if least is None else f" >= {least}"),
+    )
+
+
+def number(*, least: int | None = None) -> Any:
+    """Make a field of one number, perhaps at least `least`."""
+    return _field(
+        lambda data, name, shape: _numbers(
+            data if isinstance(data, dict) else [data], name, shape, 1, least
+        ),
+        "a number" + ("" if least is None else f" >= {least}"),
+    )
+
+
+def law_of(length: str, *, written: bool = False) -> Any:
+    """Make a field of a distribution; with `written`, the same for all leaves."""
+
+    def read(data: Any, name: str, shape: Shape) -> Law:
+        found = _law(data, name, shape, shape.length(length))
+        need(not (written and found.columns), f"{name}: the same for all leaves")
+        return found
+
+    return _field(read, f"a law on {length}")
+
+
+def laws_of(length: str, *, optional: bool = False) -> Any:
+    """Make a field of distributions, as many as one likes."""
+
+    def read(data: Any, name: str, shape: Shape) -> tuple[Law, ...]:
+        return tuple(_law(one, name, shape, shape.length(length)) for one in items(data, name))
+
+    return _field(read, f"laws on {length}", optional=optional)
+
+
+def _law(data: Any, name: str, shape: Shape, length: int) -> Law:
+    found = _numbers(data, name, shape, length, 0)
+    if found.columns is not None:
+        return Law(columns=found.columns, least=0)
+    return Law(tuple(law(found.written, name)))
+
+
+def _numbers(data: Any, name: str, shape: Shape, length: int, least: int | None) -> Numbers:
+    if isinstance(data, Mapping) and "leaf" in data:
+        place = parts(data, {"leaf"}, name)["leaf"]
+        start, stop = (place, place + 1) if type(place) is int else items(place, name, 2)
+        # Column 0 of a leaf is the number of its template.
+        need(count(stop, name) - count(start, name, 1) == length, f"{name}: {length} columns")
+        need(stop <= shape.columns, f"{name}: columns that the leaves do not have")
+        return Numbers(columns=slice(start, stop), least=least)
+    written = array(data, name, "f").tolist() if isinstance(data, Mapping) else items(data, name)
+    need(len(written) == length, f"{name}: {len(written)} numbers, where {length} are needed")
+    values = tuple(map(proved, written))
+    need(least is None or all(x >= least for x in values), f"{name}: a number below {least}")
+    return Numbers(values)
+
+
+def partition(of: str, *, optional: bool = False) -> Any:
+    """Make a field of a partition of 0, 1, ... into lists that are not empty."""
+
+    def read(data: Any, name: str, shape: Shape) -> tuple[tuple[int, ...], ...]:
+        size = shape.length(of)
+        found = tuple(tuple(items(part, name)) for part in items(data, name))
+        listed = [count(i, name, below=size) for part in found for i in part]
+        need(sorted(listed) == list(range(size)), f"{name}: a partition of {size} is needed")
+        need(all(found), f"{name}: an empty part")
+        return found
+
+    return _field(read, f"a partition of {of}", optional=optional)
+
+
+def packed(dtype: str, columns: str | None = None, *, optional: bool = False) -> Any:
+    """Make a field of a packed array: a vector, or a table of so many columns."""
+
+    def read(data: Any, name: str, shape: Shape) -> Any:
+        return array(data, name, dtype, None if columns is None else shape.length(columns))
+
+    kind = {"f": "floats", "i": "integers"}[dtype]
+    wide = "any number of" if columns == "0" else columns
+    says = kind if columns is None else f"a table of {kind}, {wide} columns"
+    return _field(read, f"packed: {says}", optional=optional)
+
+
+def term(judgement: str) -> Any:
+    """Make a field of a term that concludes a judgement."""
+    return _field(lambda data, _, shape: read_term(data, judgement, shape), judgement)
+
+
+def terms(judgement: str = "", length: str | None = None) -> Any:
+    """Make a field of terms: one for each value of A with "k", or at least one.
+
+    They conclude what the rule itself does, if no judgement is named.
+    """
+
+    def read(data: Any, name: str, shape: Shape) -> tuple[Any, ...]:
+        found = items(data, name, None if length is None else shape.length(length))
+        need(found, f"{name}: no term")
+        values = range(len(found)) if length == "k" else [shape.value] * len(found)
+        shapes = [replace(shape, value=value) for value in values]
+        pairs = zip(found, shapes, strict=True)
+        return tuple(read_term(one, judgement or shape.judgement, own) for one, own in pairs)
+
+    return _field(read, f"{length or 'one or more'} of {judgement or 'the same kind'}")
+
+
+# Rules -------------------------------------------------------------------------------------------
+
+CONDITIONS: dict[str, Callable[[Shape], bool]] = {
+    "information": lambda shape: shape.information,
+    "a gain": lambda shape: not shape.information,
+    "exact rows": lambda shape: shape.exact,
+    "no cover around": lambda shape: shape.columns == 0 and shape.region is None,
+    "no limits": lambda shape: shape.limits == 0,
+    "no real output": lambda shape: shape.view.extra is None,
+    "about a factor": lambda shape: shape.times is None,
+    "not about a factor": lambda shape: shape.times is not None,
+    "no cells or ranges": lambda shape: shape.region is None,
+    "cells of its outputs": lambda shape: shape.region == Region("posteriors", shape.partition),
+    "a slab": lambda shape: shape.region == Region("slab"),
+    "ranges of outputs": lambda shape: shape.region == Region("outputs"),
+    "ranges of shares": lambda shape: shape.region == Region("shares"),
+    "ranges of masses, or none": lambda shape: shape.region in (None, Region("masses")),
+}
+"""Side conditions that are checked before any number is computed."""
+
+RULES: dict[str, type[Rule]] = {}
+"""The rules by their names in files."""
+
+
+class Rule:
+    """A rule; its subclasses are the table of signatures."""
+
+    rule: ClassVar[str]
+    gives: ClassVar[str]
+    when: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(
+        cls, rule: str | None = None, gives: str = "", when: Sequence[str] = ()
+    ) -> None:
+        if rule is not None:
+            cls.rule, cls.gives, cls.when = rule, gives, tuple(when)
+            RULES[rule] = cls
+
+    @classmethod
+    def signature(cls) -> dict[str, Part]:
+        """Return the fields of a term of this rule in a file."""
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        found = {f.name: f.metadata["part"] for f in fields if "part" in f.metadata}
+        last = {"leaves": 1, "of": 2}  # what `inside` makes of the others' shape
+        return dict(sorted(found.items(), key=lambda item: last.get(item[0], 0)))
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape that the next field is read for, given those before it."""
+        return shape
+
+    def check(self, shape: Shape) -> None:
+        """Refuse what the fields' types do not exclude."""
+
+    def evaluate(self, subject: Any, leaf: Leaf) -> Any:
+        """Return the conclusion about a view, or about one value of A."""
+        raise NotImplementedError
+
+    def conclude(self, subject: Any, leaf: Leaf) -> Any:
+        """Return the conclusion, and keep it for who wants to see it."""
+        if leaf.trace is None:
+            return self.evaluate(subject, leaf)
+        return leaf.trace.of(self, lambda: self.evaluate(subject, leaf))
+
+
+def read_term(data: Any, judgement: str, shape: Shape) -> Any:
+    """Return a term, typed: of a rule that concludes the judgement, under its conditions."""
+    need(isinstance(data, dict) and type(data.get("rule")) is str, "a term: expected a rule")
+    cls = RULES.get(data["rule"])
+    need(cls is not None, f"no such rule: {data['rule']!r:.40}")
+    assert cls is not None
+    need(cls.gives == judgement, f"{cls.rule} gives {cls.gives}, where {judgement} is needed")
+    need(shape.depth < DEEPEST, "terms inside of one another, too deep")
+    for condition in cls.when:
+        need(CONDITIONS[condition](shape), f"{cls.rule} needs: {condition}")
+    known = cls.signature()
+    must = {"rule", *(name for name, part in known.items() if not part.optional)}
+    parts(data, must, cls.rule, set(known))
+    found: dict[str, Any] = {}
+    for name, part in known.items():
+        if name in data:
+            inside = cls.inside(shape, found)
+            here = replace(inside, depth=shape.depth + 1, judgement=judgement)
+            found[name] = part.read(data[name], f"{cls.rule}.{name}", here)
+    made = cls(**found)
+    made.check(shape)
+    return made

@@ -1,0 +1,210 @@
+"""What a proof of leakage is about: one group of records, its contexts lumped, one adversary class.
+
+LUMPING. Let contexts with the same value of the group A, the same row of the channel and the same
+values of what limits the adversary form a group g, m_g in number. An adversary is then a
+distribution w on the groups. I(A;Y), expectations and reference probabilities depend on w alone,
+and H(X) is at most F(w) = H(w) + sum_g w_g log m_g, with equality where w is spread evenly within
+each group. So the largest leakage for H(X) >= b is that of all w with F(w) >= b, and finer groups
+change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flint import arb, fmpq, fmpz
+
+from cvxleak.kernel.gains import Gain, Shannon
+from cvxleak.kernel.lemmas import above_chord, chord_slope, divergence, support
+from cvxleak.kernel.numbers import ball, dot, need, total, xlogx
+
+__all__ = ["Limit", "Row", "View", "view_of"]
+
+ROUNDING = 2.0**-40
+"""A floor that is above the largest entropy by less is meant to be that: n log 2 as a float."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the channel: numbers, or the box lo <= R <= hi that it lies in."""
+
+    lo: Sequence[Any]
+    hi: Sequence[Any] | None = None
+    key: tuple[Any, ...] | None = None
+    """Its numbers as written, which tell rows apart; None if it is not written."""
+
+    def over(self, x: Sequence[Any]) -> Any:
+        """Return the largest <R, x>."""
+        return dot(self.lo, x) if self.hi is None else support(self.lo, self.hi, x)
+
+    def divergence(self, log_t: Sequence[Any]) -> Any:
+        """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL."""
+        if self.hi is None:
+            return divergence(self.lo, log_t)
+        slopes, rest = [], None
+        for low, high, g in zip(self.lo, self.hi, log_t, strict=True):
+
+            def f(r: Any, g: Any = g) -> Any:
+                return xlogx(r) - r * g
+
+            slopes.append(chord_slope(f, low, high))
+            excess = above_chord(f, low, high, slopes[-1])
+            rest = excess if rest is None else rest + excess
+        return support(self.lo, self.hi, slopes) + rest
+
+    def lifted(self, lift: Callable[[Any], Any]) -> Row:
+        """Return it in another type of numbers."""
+        hi = None if self.hi is None else [lift(x) for x in self.hi]
+        return replace(self, lo=[lift(x) for x in self.lo], hi=hi)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What every adversary meets: <w, c> <= bound + share F(w), share >= 0.
+
+    Where the share is 0, c and the bound are fractions. `center`, if there is one, makes of the
+    multiplicities the distribution that has <w, c> = F(w).
+    """
+
+    c: Sequence[Any]
+    bound: Any
+    share: Any
+    center: Callable[[Sequence[int]], Sequence[fmpq]] | None = None
+
+    def lifted(self, lift: Callable[[Any], Any]) -> Limit:
+        """Return it in another type of numbers."""
+        return Limit([lift(x) for x in self.c], lift(self.bound), lift(self.share))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A group of records A under an adversary class.
+
+    Attributes
+    ----------
+    rows : sequence of Row, length N
+        A row for each group.
+    counts : sequence of int, length N
+        The multiplicities m_g.
+    logs : sequence of numbers, length N
+        log m_g.
+    of : sequence of sequences of int, length k
+        The groups of each value.
+    floor : number
+        b of F(w) >= b.
+    limits : sequence of Limit
+        More that adversaries meet.
+    gain : Gain
+        G of J = sum_y s_y G(rho_y) - T G(pi).
+    times : number or None
+        T. None stands for the factor sum_y s_y G(rho_y) / G(pi).
+    extra : sequence of numbers, or None
+        If there is one, the claim is about J + <w, extra>.
+    merged : sequence of sequences of int, or None
+        The partition of the channel's outputs that this view's outputs are, after `price`.
+    within : sequence of mappings, length N
+        How many contexts of a group lead to each place of the query's value.
+    labels : sequence, length N
+        What of a group's contexts limits depend on.
+    known : dict
+        What rules keep of it; never part of a file.
+    """
+
+    rows: Sequence[Row]
+    counts: Sequence[int]
+    logs: Sequence[Any]
+    of: Sequence[Sequence[int]]
+    floor: Any
+    limits: Sequence[Limit] = ()
+    gain: Gain = field(default_factory=Shannon)
+    times: Any = 1
+    extra: Sequence[Any] | None = None
+    merged: Sequence[Sequence[int]] | None = None
+    within: Sequence[Mapping[Any, int]] = ()
+    labels: Sequence[Any] = ()
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def k(self) -> int:
+        """How many values A has."""
+        return len(self.of)
+
+    @property
+    def n(self) -> int:
+        """How many outputs there are."""
+        return len(self.rows[0].lo)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row is known: no set of channels."""
+        return all(row.hi is None for row in self.rows)
+
+    @property
+    def information(self) -> bool:
+        """Whether J is I(A;Y)."""
+        return isinstance(self.gain, Shannon) and self.times is not None and self.times == 1
+
+    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns, made once."""
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
+
+    def lifted(self, lift: Callable[[Any], Any]) -> View:
+        """Return it in another type of numbers."""
+        return replace(
+            self,
+            rows=[row.lifted(lift) for row in self.rows],
+            logs=[lift(x) for x in self.logs],
+            floor=lift(self.floor),
+            limits=[limit.lifted(lift) for limit in self.limits],
+            extra=None if self.extra is None else [lift(x) for x in self.extra],
+            known={},
+        )
+
+    def merge(self, partition: Sequence[Sequence[int]]) -> View:
+        """Return it with the outputs of each part merged into one."""
+        need(self.exact and self.merged is None, "outputs merged twice, or those of a set")
+        rows = [Row([total(row.lo[y] for y in part) for part in partition]) for row in self.rows]
+        return replace(self, rows=rows, merged=partition, known={})
+
+
+def view_of(
+    contexts: Sequence[Mapping[tuple[Any, Any], int]],
+    rows: Mapping[Any, Row],
+    floor: Any,
+    **more: Any,
+) -> View:
+    """Return the view of a group, from the number of contexts of each value by place and label.
+
+    Contexts with the same label and rows that are equal as written form one group of contexts;
+    these are in the order of the rows, and of the labels.
+    """
+    written = sorted({row.key for row in rows.values() if row.key is not None})
+    ranks: dict[Any, tuple[int, Any]] = {key: (0, i) for i, key in enumerate(written)}
+    rank = {place: ranks.get(row.key, (1, place)) for place, row in rows.items()}
+    found: list[tuple[Row, Any, dict[Any, int]]] = []
+    of: list[list[int]] = []
+    for own in contexts:
+        merged: dict[Any, dict[Any, int]] = {}
+        for (place, label), n in sorted(own.items()):
+            merged.setdefault((rank[place], label), {})[place] = n
+        of.append(list(range(len(found), len(found) + len(merged))))
+        for (_, label), places in sorted(merged.items()):
+            found.append((rows[min(places)], label, places))
+    need(all(of), "a value without contexts")
+    counts = [sum(places.values()) for *_, places in found]
+    most = arb(fmpz(sum(counts))).log()
+    need(not ball(floor) > most + ROUNDING, "a floor that no adversary reaches")
+    return View(
+        [row for row, *_ in found],
+        counts,
+        [arb(fmpz(n)).log() for n in counts],
+        of,
+        ball(floor).min(most),
+        within=[places for *_, places in found],
+        labels=[label for _, label, _ in found],
+        **more,
+    )

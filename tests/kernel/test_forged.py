@@ -1,0 +1,533 @@
+"""Forged statements and terms: each is refused, or proves nothing that an adversary exceeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvxleak.kernel import bounds, covers, majorants, values  # noqa: F401 (their rules)
+from cvxleak.kernel.budget import limited
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.many import Many
+from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
+from cvxleak.kernel.reading import pack, parse
+
+N, K, N_OUT = 6, 2, 3
+"""Groups, values and outputs of the problem below."""
+
+PROBLEM: dict[str, Any] = {
+    "mechanism": {
+        "query": {
+            "kind": "additive",
+            "space": {"alphabets": [[[0, 1], 3]]},
+            "contributions": [[[[0], [1]], 3]],
+            "totals": [[0], [1], [2], [3]],
+            "values": [0, 1, 2, 3],
+            "modulus": None,
+        },
+        "channel": {
+            "inputs": [0, 1, 2, 3],
+            "outputs": [0, 1, 2],
+            "matrix": [[0.8, 0.15, 0.05], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.05, 0.15, 0.8]],
+        },
+    },
+    "entropy_floor": 1.5,
+    "size": 1,
+    "records": None,
+}
+WITNESS = [0.1, 2.5, 5.0, 5.0, 2.5, 0.1]
+GAIN = {"gain": {"kind": "guess"}}
+
+
+@pytest.fixture(autouse=True)
+def _precise() -> Iterator[None]:
+    with precision(), limited(), np.errstate(all="ignore"):
+        yield
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    """Return the problem with parts replaced; "channel" and "query" are inside of the mechanism."""
+    found = json.loads(json.dumps(PROBLEM))
+    for name, value in changes.items():
+        if name in ("channel", "query"):
+            found["mechanism"][name] |= value
+        else:
+            found[name] = value
+    return found
+
+
+def prove(*terms: Any, problem: Any = None) -> float:
+    statement = RecordLeakage.read(problem or PROBLEM)
+    return upper(statement.upper({"rule": "max", "groups": [list(terms)]}))
+
+
+def attained(problem: Any = None, weights: Any = WITNESS) -> float:
+    statement = RecordLeakage.read(problem or PROBLEM)
+    return lower(statement.lower({"rule": "point", "group": 0, "weights": list(weights)}))
+
+
+def close(of: Any, multiplier: Any = 0.1, limits: Any = ()) -> dict[str, Any]:
+    return {"rule": "close", "multiplier": multiplier, "limits": list(limits), "of": of}
+
+
+def share(*values_: Any, q: Any = 1, t: Any = (1, 1, 1)) -> dict[str, Any]:
+    return {"rule": "share", "q": q, "t": list(t), "values": list(values_)}
+
+
+def cover(rule: str, of: Any, leaves: Any = ((0.0,),), **more: Any) -> dict[str, Any]:
+    nodes = [[-1, -1, -1]] if rule == "cells" else [[-1]]
+    tree = {"nodes": pack(nodes, "<i4"), "cuts": pack([], "<f8"), "leaves": pack(leaves, "<f8")}
+    return {"rule": rule, **tree, "of": [of], **more}
+
+
+def chord(nu: Any = (0,) * (K * N_OUT)) -> dict[str, Any]:
+    return {"rule": "chord", "nu": list(nu)}
+
+
+GOLDEN = {"rule": "golden", "t": [1, 1, 1]}
+VERTICES = {"rule": "vertices"}
+CELLS = cover("cells", close(chord()))
+SLAB = {"rule": "slab", "nu": [0, 0, 0]}
+SLABS = cover("slabs", close(share(SLAB, SLAB)), functional=[0, 1, 2, 0, 1, 2])
+SHARES = cover("share-ranges", {"rule": "law-chords", "w": [1, 1, 1]})
+BLOCKS = {"rule": "blocks", "w": [1, 1, 1]}
+HONEST = {
+    "golden": close(GOLDEN),
+    "alphabet": close({"rule": "alphabet"}, 0),
+    "share": close(share(VERTICES, VERTICES)),
+    "blocks": close(share(BLOCKS, BLOCKS)),
+    "cells": CELLS,
+    "slabs": SLABS,
+    "shares": close(share(SHARES, SHARES)),
+    "price": close(
+        {"rule": "price", "parts": [[0, 1], [2]], "t": [1, 1, 1], "of": GOLDEN | {"t": [1, 1]}}
+    ),
+    "choices": {"rule": "choices", "inputs": pack(np.ones((9, 2)), "<f8")},
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_terms_are_above_the_witness(name: str) -> None:
+    assert attained() > 0.1
+    assert attained() <= prove(HONEST[name]) < 3
+
+
+def with_(term: Any, path: str, value: Any) -> Any:
+    """Return a term with one part replaced, or taken out with `...`."""
+    found = json.loads(json.dumps(term))
+    at, *rest = [int(x) if x.isdigit() else x for x in path.split(".")]
+    place = found
+    for step in rest:
+        place, at = place[at], step
+    if value is ...:
+        del place[at]
+    else:
+        place[at] = value
+    return found
+
+
+def packed_as(dtype: str, shape: Any, values_: Any) -> dict[str, Any]:
+    return pack(values_, dtype) | {"shape": shape}
+
+
+def split_cells(node: Any = (0, 0, 1), cut: float = 0.5, leaves: Any = ((0.0,), (0.0,))) -> Any:
+    nodes = pack([list(node), [-1] * 3, [-1] * 3], "<i4")
+    return CELLS | {"nodes": nodes, "cuts": pack([cut], "<f8"), "leaves": pack(leaves, "<f8")}
+
+
+def split_shares(node: int = 0, cut: float = 0.5) -> Any:
+    one = SHARES | {"nodes": pack([[node], [-1], [-1]], "<i4"), "cuts": pack([cut], "<f8")}
+    one["leaves"] = pack([[0.0], [0.0]], "<f8")
+    return close(share(one, one))
+
+
+IDENTITY = pack([[0, 1, 0, 1, 2]], "<i4")
+NOT_FINITE = {"dtype": "<f8", "shape": [6], "data": pack([0, 1, 2, 0, 1, np.nan], "<f8")["data"]}
+NAN_CUT = {"dtype": "<f8", "shape": [1], "data": pack([np.nan], "<f8")["data"]}
+REFUSED: dict[str, Any] = {
+    # Forgeries of the referee: shapes and types.
+    "golden with t = [1]": close({"rule": "golden", "t": [1]}),
+    "share without values": close(share()),
+    "share with values of one": close(share(VERTICES)),
+    "mix": close({"rule": "mix", "weights": [1], "parts": [share(VERTICES, VERTICES)]}),
+    "output-chords with too few slopes": close(
+        share(*[cover("output-ranges", {"rule": "output-chords", "slopes": [-50]})] * 2)
+    ),
+    "slab with too short nu": with_(SLABS, "of.0.of.values.0.nu", [0]),
+    "share with too short t": close(share(VERTICES, VERTICES, t=[1])),
+    "slabs in a V-cover": close(share(SLABS, SLABS)),
+    "symmetries of a V-cover": close(share(SHARES | {"symmetries": IDENTITY}, SHARES)),
+    "NaN as a cut": SLABS
+    | {
+        "nodes": pack([[0], [-1], [-1]], "<i4"),
+        "cuts": NAN_CUT,
+        "leaves": pack([[0.0]] * 2, "<f8"),
+    },
+    "NaN in a functional": SLABS | {"functional": NOT_FINITE},
+    "NaN in text": close(GOLDEN, "nan"),
+    "symmetries with merged parts": CELLS | {"symmetries": IDENTITY, "parts": [[0, 1], [2]]},
+    # Keys, rules and judgements.
+    "a cache as a key": with_(HONEST["blocks"], "of.values.0.eta", 0),
+    "an unknown rule": close({"rule": "magic"}),
+    "a rule that is no text": close({"rule": ["golden"]}),
+    "a missing key": with_(HONEST["golden"], "of.t", ...),
+    "J in place of B": GOLDEN,
+    "B in place of J": close(close(GOLDEN)),
+    "V in place of J": close(VERTICES),
+    "J in place of V": close(share(GOLDEN, GOLDEN)),
+    # Numbers.
+    "a negative multiplier": close(GOLDEN, -1),
+    "true as a number": close(GOLDEN, True),
+    "infinity": close(GOLDEN, 1e999),
+    "limits of none": close(GOLDEN, 0.1, [1]),
+    "a negative law": close({"rule": "golden", "t": [2, -1, 0]}),
+    "a law of nothing": close({"rule": "golden", "t": [0, 0, 0]}),
+    "q = 0": close(share(VERTICES, VERTICES, q=0)),
+    "q above 1": close(share(VERTICES, VERTICES, q=1.0000001)),
+    "a negative q": close(share(VERTICES, VERTICES, q=-1)),
+    # Regions.
+    "chord without cells": close(chord()),
+    "slab without slabs": close(share(SLAB, SLAB)),
+    "law-chords without ranges": close(share(*[{"rule": "law-chords", "w": [1, 1, 1]}] * 2)),
+    "law-chords on ranges of outputs": close(
+        share(*[cover("output-ranges", {"rule": "law-chords", "w": [1, 1, 1]})] * 2)
+    ),
+    "output-chords on ranges of shares": close(
+        share(*[cover("share-ranges", {"rule": "output-chords", "slopes": [0, 0, 0]})] * 2)
+    ),
+    "blocks on ranges of shares": close(share(*[cover("share-ranges", BLOCKS)] * 2)),
+    "cells of parts that are not merged": CELLS | {"parts": [[0, 1], [2]]},
+    "cells of parts merged otherwise": CELLS
+    | {
+        "parts": [[0, 1], [2]],
+        "of": [
+            close({"rule": "price", "parts": [[0], [1, 2]], "t": [1, 1, 1], "of": chord([0] * 4)})
+        ],
+    },
+    "cells of parts in another order": CELLS
+    | {
+        "parts": [[2], [0, 1]],
+        "of": [
+            close({"rule": "price", "parts": [[0, 1], [2]], "t": [1, 1, 1], "of": chord([0] * 4)})
+        ],
+    },
+    "a price twice": close(
+        {
+            "rule": "price",
+            "parts": [[0, 1], [2]],
+            "t": [1, 1, 1],
+            "of": {"rule": "price", "parts": [[0, 1]], "t": [1, 1], "of": GOLDEN | {"t": [1]}},
+        }
+    ),
+    "a cover in a cover": cover("cells", CELLS),
+    "a V-cover in cells": cover("cells", HONEST["shares"]),
+    "vertices in slabs": with_(SLABS, "of.0.of.values", [VERTICES, VERTICES]),
+    # Partitions.
+    "a partition with a part twice": with_(HONEST["price"], "of.parts", [[0, 1], [1, 2]]),
+    "a partition without an output": with_(HONEST["price"], "of.parts", [[0], [1]]),
+    "an empty part": with_(HONEST["price"], "of.parts", [[0, 1], [2], []]),
+    "a negative output": with_(HONEST["price"], "of.parts", [[0, 1], [-1]]),
+    "a mass that no price is left for": with_(HONEST["price"], "of.t", [0, 0, 1]),
+    # Trees and leaves.
+    "no column of templates": CELLS | {"leaves": packed_as("<f8", [1, 0], [])},
+    "a leaf of a template that is none": CELLS | {"leaves": pack([[1.0]], "<f8")},
+    "a template and a half": CELLS | {"leaves": pack([[0.5]], "<f8")},
+    "a leaf that is left out": CELLS | {"leaves": pack([[-1.0]], "<f8")},
+    "leaves as integers": CELLS | {"leaves": pack([[0]], "<i4")},
+    "a tree without leaves": CELLS
+    | {"nodes": pack(np.zeros((0, 3)), "<i4"), "leaves": pack(np.zeros((0, 1)), "<f8")},
+    "a tree that ends early": CELLS
+    | {
+        "nodes": pack([[-1] * 3, [0, 0, 1], [-1] * 3], "<i4"),
+        "cuts": pack([0.5], "<f8"),
+        "leaves": pack([[0.0]] * 2, "<f8"),
+    },
+    "a tree without an end": CELLS
+    | {
+        "nodes": pack([[0, 0, 1]] * 2 + [[-1] * 3], "<i4"),
+        "cuts": pack([0.5] * 2, "<f8"),
+        "leaves": pack([[0.0]], "<f8"),
+    },
+    "a cut at an end": split_cells(cut=0.0),
+    "a cut outside": split_cells(cut=1.5),
+    "an edge from a vertex to itself": split_cells((0, 1, 1)),
+    "an edge that is none": split_cells((0, 0, 2)),
+    "a negative vertex": split_cells((0, 0, -1)),
+    "an output that is none": split_cells((3, 0, 1)),
+    "a functional that is none": split_shares(node=3),
+    "a cut between multiples": split_shares(cut=2.0**-41),
+    "a column that is not there": cover("cells", close(chord(), {"leaf": 1})),
+    "the template's number as a number": cover("cells", close(chord(), {"leaf": 0})),
+    "columns backwards": cover(
+        "cells", close({"rule": "chord", "nu": {"leaf": [8, 2]}}), [[0.0] * 9]
+    ),
+    "a leaf's number outside of covers": close(GOLDEN, {"leaf": 1}),
+    "a leaf's negative multiplier": cover("cells", close(chord(), {"leaf": 1}), [[0.0, -1.0]]),
+    "a leaf's negative law": cover(
+        "cells", close(GOLDEN | {"t": {"leaf": [1, 4]}}), [[0.0, 2, -1, 0]]
+    ),
+    "a leaf's law of nothing": cover(
+        "cells", close(GOLDEN | {"t": {"leaf": [1, 4]}}), [[0.0, 0, 0, 0]]
+    ),
+    "a slab that is none": SLABS
+    | {
+        "nodes": pack([[2], [-1], [-1]], "<i4"),
+        "cuts": pack([0.5], "<f8"),
+        "leaves": pack([[0.0]] * 2, "<f8"),
+    },
+    "a functional of leaves": SLABS
+    | {"functional": {"leaf": [1, 7]}, "leaves": pack([[0.0, 0, 1, 2, 0, 1, 2]], "<f8")},
+    # Symmetries.
+    "a symmetry that is none": CELLS | {"symmetries": pack([[1, 0, 0, 1, 2]], "<i4")},
+    "a symmetry that is no permutation": CELLS | {"symmetries": pack([[1, 1, 2, 1, 0]], "<i4")},
+    "a leaf that the identity raises": CELLS
+    | {"symmetries": IDENTITY, "leaves": pack([[-1.0]], "<f8")},
+    "a leaf that a symmetry does not raise": split_cells(leaves=((0.0,), (-1.0,)), node=(1, 0, 1))
+    | {"symmetries": pack([[1, 0, 2, 1, 0]], "<i4")},
+    # Rules of their own.
+    "equal": {"rule": "equal"},
+    "too few choices": {"rule": "choices", "inputs": pack(np.ones((1, 2)), "<f8")},
+    "choices of no law": {"rule": "choices", "inputs": pack(np.zeros((9, 2)), "<f8")},
+    "a factor of information": {"rule": "factor", "times": 1, "theta": [1], "of": CELLS},
+    "the prior of information": close({"rule": "prior", "theta": [1], "of": GOLDEN}),
+    # Packed arrays.
+    "another type": HONEST["choices"] | {"inputs": pack(np.ones((9, 2)), "<f8") | {"dtype": ">f8"}},
+    "another size": HONEST["choices"]
+    | {"inputs": pack(np.ones((9, 2)), "<f8") | {"shape": [10, 2]}},
+    "a negative size": HONEST["choices"]
+    | {"inputs": pack(np.ones((9, 2)), "<f8") | {"shape": [-9, -2]}},
+    "no base64": HONEST["choices"] | {"inputs": pack(np.ones((9, 2)), "<f8") | {"data": "?"}},
+    "very many bytes": HONEST["choices"]
+    | {"inputs": pack(np.ones((9, 2)), "<f8") | {"shape": [1 << 40, 2]}},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_forged_terms_are_refused(name: str) -> None:
+    try:
+        found = prove(REFUSED[name])
+    except RefusedError:
+        return
+    assert found == np.inf
+
+
+def test_the_exponential_far_below_proves_nothing() -> None:
+    # REFEREE M1: a law (1, 0) in a hole makes a term's radius infinite where it is far below.
+    problem = changed(entropy_floor=1.2)
+    of = {"rule": "blocks", "w": {"leaf": [1, 4]}}
+    term = cover("mass-ranges", of, [[0.0, 1.0, 0.0, 0.0]], blocks=[[0], [1], [2]])
+    try:
+        found = prove(close(share(term, term, t=[51, 49, 1]), 0.31), problem=problem)
+    except RefusedError:
+        return
+    assert found >= attained(problem)
+    assert not Many(-1000.0, np.inf).exp().certain()
+
+
+@pytest.mark.parametrize("low", ["1/3", "0.1", 0.1, 0])
+@pytest.mark.parametrize("high", ["2/3", "0.7", 0.7])
+def test_unit_vectors_at_the_ends_of_a_slab_are_among_its_vertices(low: Any, high: Any) -> None:
+    # As balls, ends such as 1/3 are neither certainly inside nor outside.
+    x = [low, "1/2", high]
+    term = SLABS | {"functional": x + x}
+    assert prove(term) >= attained()
+    halves = {"nodes": pack([[0], [-1], [-1]], "<i4"), "cuts": pack([0.5], "<f8")}
+    term |= halves | {"leaves": pack([[0.0], [0.0]], "<f8")}
+    assert prove(term) >= attained()
+
+
+STATEMENTS: dict[str, Any] = {
+    "knowledge that is not read": changed(adversaries={}),
+    "a gain without its form": changed(gain={"kind": "guess"}),
+    "a form without a gain": changed(form="rise"),
+    "no such form": changed(**GAIN, form="best"),
+    "no such gain": changed(gain={"kind": "wish"}, form="rise"),
+    "a norm that is concave": changed(gain={"kind": "arimoto", "alpha": 0.5}, form="rise"),
+    "no tries": changed(gain={"kind": "tries", "tries": 0}, form="rise"),
+    "actions for another number of values": changed(
+        gain={"kind": "matrix", "table": [[1, 0, 0]]}, form="rise"
+    ),
+    "ragged rows": changed(channel={"matrix": [[0.5, 0.5, 0], [1, 0], [0, 1, 0], [0, 0, 1]]}),
+    "rows that do not sum to 1": changed(
+        channel={"matrix": [[3, 0, 0], [7, 7, 7], [0, 1, 0], [0, 0, 1]]}
+    ),
+    "negative probabilities": changed(
+        channel={"matrix": [[1.5, -0.5, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]}
+    ),
+    "too few rows": changed(channel={"matrix": [[1, 0, 0]]}),
+    "rows of other inputs": changed(channel={"inputs": [0, 1, 2, 4]}),
+    "an input twice": changed(channel={"inputs": [0, 1, 2, 2]}),
+    "an empty set of rows": changed(channel={"lower": [[0, 0]] * 4, "upper": [[0.2, 0.2]] * 4}),
+    "no size": changed(size=0),
+    "a negative size": changed(size=-1),
+    "a size that is too large": changed(size=4),
+    "a size that is no number": changed(size=True),
+    "a record that is none": changed(records=[[3]]),
+    "a negative record": changed(records=[[-1]]),
+    "a record twice in a group": changed(size=2, records=[[1, 1]]),
+    "no group": changed(records=[]),
+    "labels twice": changed(query={"space": {"alphabets": [[[0, 0], 3]]}}),
+    "very many records": changed(query={"space": {"alphabets": [[[0, 1], 1 << 40]]}}),
+    "other numbers of records": changed(query={"space": {"alphabets": [[[0, 1], 2]]}}),
+    "a contribution too few": changed(query={"contributions": [[[[0]], 3]]}),
+    "contributions of different lengths": changed(query={"contributions": [[[[0], [1, 1]], 3]]}),
+    "a total twice": changed(query={"totals": [[0], [1], [2], [2]]}),
+    "a total without a value": changed(query={"totals": [[0], [1], [2], [4]]}),
+    "a value too few": changed(query={"values": [0, 1, 2]}),
+    "a modulus of 0": changed(query={"modulus": 0}),
+    "totals that a modulus makes equal": changed(query={"modulus": 3}),
+    "a fraction of a record": changed(query={"contributions": [[[[0], [0.5]], 3]]}),
+    "a floor that no adversary reaches": changed(entropy_floor=3),
+    "an endless exponent": changed(entropy_floor="1e3000000"),
+    "a floor that is no number": changed(entropy_floor=True),
+    "an unknown key": changed(comment="all is well"),
+    "an unknown key of the channel": changed(channel={"noise": 1}),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_forged_statements_are_refused(name: str) -> None:
+    with pytest.raises(RefusedError):
+        RecordLeakage.read(STATEMENTS[name])
+
+
+def test_very_many_bits_are_refused_before_they_are_computed() -> None:
+    many = {"space": {"alphabets": [[[0, 1], 1 << 20]]}, "contributions": [[[[0], [1]], 1 << 20]]}
+    with pytest.raises(RefusedError, match="asks for more"):
+        RecordLeakage.read(changed(query=many))
+    with pytest.raises(RefusedError, match="asks for more"):
+        RecordLeakage.read(changed(size=18, query=many))
+
+
+def test_rows_belong_to_the_inputs_that_they_are_listed_with() -> None:
+    rows = PROBLEM["mechanism"]["channel"]["matrix"]
+    moved = changed(
+        channel={"inputs": [2, 0, 3, 1], "matrix": [rows[2], rows[0], rows[3], rows[1]]}
+    )
+    assert attained(moved) == attained()
+    assert attained(changed(channel={"inputs": [1, 0, 2, 3]})) != attained()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"a": Infinity}',
+        "[1]",
+        "{",
+        "[" * 100_000,
+        '{"a": ' + "9" * 5000 + "}",
+    ],
+)
+def test_what_is_no_plain_json_is_refused(text: str) -> None:
+    with pytest.raises(RefusedError):
+        parse(text)
+
+
+@pytest.mark.parametrize("entry", [0, -1, True, 1, 0.0, [], None, {}])
+def test_a_group_is_the_same_as_an_earlier_one_or_has_terms(entry: Any) -> None:
+    statement = RecordLeakage.read(PROBLEM)
+    with pytest.raises(RefusedError):
+        statement.upper({"rule": "max", "groups": [entry]})
+
+
+def test_groups_that_differ_are_not_the_same() -> None:
+    query = {
+        "space": {"alphabets": [[[0, 1], 3]]},
+        "contributions": [[[[0], [1]], 2], [[[1], [0]], 1]],
+    }
+    statement = RecordLeakage.read(changed(query=query))
+    assert len(statement.views) == 2
+    with pytest.raises(RefusedError, match="not the same"):
+        statement.upper({"rule": "max", "groups": [[HONEST["golden"]], 0]})
+    with pytest.raises(RefusedError, match="each audited group"):
+        statement.upper({"rule": "max", "groups": [[HONEST["golden"]]]})
+
+
+LOWER: dict[str, Any] = {
+    "a witness below the floor": {"group": 0, "weights": [1, 0, 0, 0, 0, 0]},
+    "negative weights": {"group": 0, "weights": [2, -1, 1, 1, 1, 1]},
+    "too few weights": {"group": 0, "weights": [1, 1]},
+    "no weight": {"group": 0, "weights": [0] * 6},
+    "a group that is not audited": {"group": 1, "weights": WITNESS},
+    "a negative group": {"group": -1, "weights": WITNESS},
+    "posteriors of a known channel": {"group": 0, "weights": WITNESS, "posteriors": [[1] * 3] * 2},
+    "infinite weights": {"group": 0, "weights": [1e999, 1, 1, 1, 1, 1]},
+    "another key": {"group": 0, "weights": WITNESS, "value": 1},
+}
+
+
+@pytest.mark.parametrize("name", LOWER)
+def test_forged_witnesses_are_refused(name: str) -> None:
+    statement = RecordLeakage.read(PROBLEM)
+    with pytest.raises(RefusedError):
+        statement.lower({"rule": "point", **LOWER[name]})
+
+
+LOSS = {"gain": {"kind": "matrix", "table": [[-1, -2], [-2, -1]]}, "form": "factor"}
+
+
+def test_a_factor_of_losses_has_no_lower_end() -> None:
+    with pytest.raises(RefusedError, match="factor"):
+        attained(changed(**LOSS))
+    low = [[0.7, 0.1, 0], [0.4, 0.2, 0.1], [0.1, 0.2, 0.4], [0, 0.1, 0.7]]
+    boxes = {"lower": low, "upper": [[x + 0.2 for x in row] for row in low]}
+    problem = changed(**LOSS)
+    problem["mechanism"] = {"query": PROBLEM["mechanism"]["query"], "channel_set": boxes}
+    statement = RecordLeakage.read(problem)
+    phi = [[2, 1, 1], [1, 1, 2]]
+    with pytest.raises(RefusedError, match="factor"):
+        statement.lower({"rule": "point", "group": 0, "weights": WITNESS, "posteriors": phi})
+
+
+GUESS = changed(**GAIN, form="factor")
+PRICED = {"rule": "prior", "theta": [1, 1], "of": chord([1] * 6)}
+
+
+def factor(**changes: Any) -> dict[str, Any]:
+    return {
+        "rule": "factor",
+        "times": 1,
+        "theta": [1, 1],
+        "of": cover("cells", close(PRICED)),
+    } | changes
+
+
+def test_factors_are_above_the_witness() -> None:
+    assert attained(GUESS) <= prove(factor(), problem=GUESS) < 10
+
+
+FACTORS: dict[str, Any] = {
+    "close without the factor's T": cover("cells", close(PRICED)),
+    "a negative T": factor(times=-1),
+    "a T of leaves": factor(times={"leaf": 1}),
+    "a tangent that may be 0": factor(theta=[1, 0]),
+    "points of a maximum of few": factor(points=[[1, 1], [1, 2]]),
+    "theta of another length": factor(theta=[1]),
+    "no prior": factor(of=cover("cells", close(chord([1] * 6)))),
+    "a factor in a factor": factor(of=factor()),
+    "information's rules": factor(of=close(GOLDEN)),
+    "no tangents": factor(points=[], theta=[]),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_forged_factors_are_refused(name: str) -> None:
+    with pytest.raises(RefusedError):
+        prove(FACTORS[name], problem=GUESS)
+
+
+@pytest.mark.parametrize("kind", [{"kind": "shannon"}, {"kind": "gini"}])
+def test_gains_without_few_tangents_need_points(kind: Any) -> None:
+    with pytest.raises(RefusedError):
+        prove(factor(theta=[]), problem=changed(gain=kind, form="factor"))
+    with pytest.raises(RefusedError):
+        prove(factor(theta={"leaf": [1, 1]}), problem=changed(gain=kind, form="factor"))
+    no_tangent = {"rule": "prior", "theta": {"leaf": [1, 1]}, "of": chord([1] * 6)}
+    with pytest.raises(RefusedError):
+        prove(cover("cells", close(no_tangent)), problem=changed(gain=kind, form="rise"))

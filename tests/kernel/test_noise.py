@@ -1,0 +1,315 @@
+"""Cells of real outputs: probabilities against SciPy's, and costs against finer cells."""
+
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from flint import arb
+from scipy import stats
+
+from cvxleak.kernel import claims
+from cvxleak.kernel.covers import _symmetric
+from cvxleak.kernel.leakage import RecordLeakage, gain_of
+from cvxleak.kernel.noise import Bounded, Noise, read_output
+from cvxleak.kernel.numbers import RefusedError, lower, precision, rational, upper
+from cvxleak.kernel.reading import pack
+from cvxleak.kernel.space import Space
+
+assert claims.LOADED
+
+CEILING = {"rule": "close", "multiplier": 0, "limits": [], "of": {"rule": "alphabet"}}
+
+
+@pytest.fixture(autouse=True)
+def _in_balls():
+    with precision():
+        yield
+
+
+def one_record(values, noise):
+    """Return the problem of one record whose value is published with noise."""
+    n = len(values)
+    query = {
+        "kind": "table",
+        "space": {"alphabets": [[list(range(n)), 1]]},
+        "table": list(range(n)),
+        "values": list(values),
+    }
+    mechanism = {"query": query, "noise": noise}
+    return {"mechanism": mechanism, "entropy_floor": 0, "size": 1, "records": None}
+
+
+def output_of(values, noise):
+    return read_output(noise, Space((), (0,), {}, tuple(values)))
+
+
+def discrete_gaussian(sigma):
+    k = np.arange(-300, 301)
+    law = np.exp(-(k**2) / (2 * sigma**2))
+    cumulated = np.cumsum(law / law.sum())
+    return lambda z: cumulated[math.floor(z) + 300]
+
+
+LAWS = {
+    "gaussian": ({"kind": "gaussian", "sigma": 0.7}, stats.norm(scale=0.7).cdf, 0.7),
+    "laplace": ({"kind": "laplace", "scale": 0.7}, stats.laplace(scale=0.7).cdf, 0.7),
+    "uniform": ({"kind": "uniform", "half_width": 2.5}, stats.uniform(-2.5, 5).cdf, 2.5),
+    "discrete-laplace": ({"kind": "discrete-laplace", "scale": 2}, stats.dlaplace(0.5).cdf, 1),
+    "discrete-gaussian": (
+        {"kind": "discrete-gaussian", "sigma": 2},
+        discrete_gaussian(2),
+        1,
+    ),
+    "rounded": (
+        {"kind": "rounded", "noise": {"kind": "gaussian", "sigma": 0.7}, "base": 0.5},
+        stats.norm(scale=0.7).cdf,
+        0.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_probabilities_of_cells_are_those_of_scipy(name):
+    data, cumulated, unit = LAWS[name]
+    values = [7, 8, 11]
+    output = output_of(values, data)
+    edges = [-2.5, -0.5, 0.5, 1.5, 4.5, 7.5]
+    term = {"edges": edges, "references": [0] * 7}
+    rows = output.cells({key: term[key] for key in output.upper}).rows
+    for v, row in zip(values, rows, strict=True):
+        real = np.array([7 + e * unit - v for e in edges])
+        expected = np.diff([0, *map(cumulated, real), 1])
+        assert [float(x.mid()) for x in row.lo] == pytest.approx(expected, abs=1e-13)
+        assert abs(sum(row.lo, arb(0)) - 1) < 1e-30
+
+
+def test_probabilities_far_from_the_value_keep_their_digits():
+    for data, tail in (
+        ({"kind": "gaussian", "sigma": 1}, stats.norm.sf),
+        ({"kind": "laplace", "scale": 1}, stats.laplace.sf),
+    ):
+        cells = output_of([0, 1], data).cells({"edges": [-30, 30], "references": [0, 0, 0]})
+        for cell in (0, 2):
+            assert float(cells.rows[0].lo[cell]) == pytest.approx(tail(30), rel=1e-12)
+
+
+def test_the_ends_of_uniform_noise_are_exact():
+    output = output_of([0, "1/3"], {"kind": "uniform", "half_width": "1/7"})
+    edges = [-1, 1, "4/3", "10/3"]  # the unit is 1/7, where 1/3 is 7/3
+    cells = output.cells({"edges": edges})
+    assert cells.costs[1] == cells.costs[3] == [0, 0]
+    assert [x == 1 for x in (cells.rows[0].lo[1], cells.rows[1].lo[3])] == [True, True]
+    assert output.cells({"edges": [-1, 0.5, 2]}).costs[2] is None
+
+
+KINDS = [
+    {"kind": "gaussian", "sigma": 0.8},
+    {"kind": "laplace", "scale": 0.6},
+    {"kind": "uniform", "half_width": 1.25},
+    {"kind": "discrete-laplace", "scale": 1.5},
+    {"kind": "discrete-gaussian", "sigma": 1.25},
+    {"kind": "rounded", "noise": {"kind": "laplace", "scale": 0.9}, "base": 0.5},
+    {"kind": "rounded", "noise": {"kind": "uniform", "half_width": 0.9}, "base": 1},
+]
+
+
+def attained(statement, weights, edges):
+    """Return J of a distribution, from the cells alone."""
+    term = {"rule": "point", "group": 0, "edges": edges, "weights": weights}
+    return statement.lower(term)
+
+
+@pytest.mark.parametrize("noise", KINDS, ids=lambda noise: json.dumps(noise))
+@pytest.mark.parametrize("seed", range(6))
+def test_coarse_cells_with_their_price_are_above_fine_ones(noise, seed):
+    rng = np.random.default_rng(seed)
+    values = [0, *(1 + rng.choice(6, rng.integers(1, 4), replace=False)).tolist()]
+    statement = RecordLeakage.read(one_record(values, noise))
+    lattice = statement.output.rounded or statement.output.kind.startswith("discrete")
+    fine = np.arange(-60, 140) / 2 + 0.25
+    coarse = np.sort(rng.uniform(-3, 12, rng.integers(1, 9)))
+    if lattice:
+        fine = np.arange(-30, 60) + 0.5
+        coarse = np.unique(np.floor(coarse) + 0.5)
+    term = {"edges": coarse.tolist(), "references": rng.uniform(-1, 8, len(coarse) + 1).tolist()}
+    (view,) = statement.priced({key: term[key] for key in statement.output.upper})
+    for concentration in (0.2, 1, 30):
+        w = rng.dirichlet(np.full(len(values), concentration)).tolist()
+        below = attained(statement, w, fine.tolist())
+        law = [arb(x) / sum(map(arb, w), arb(0)) for x in w]
+        above = gain_of(view, law) + sum(
+            (p * x for p, x in zip(law, view.extra, strict=True)), arb(0)
+        )
+        assert lower(below) <= upper(above) + 1e-15
+
+
+def test_one_cost_is_taken_for_all_values_of_a_cell():
+    # The smaller of the two for each value would give .3743 and .5955 in these two.
+    bit = RecordLeakage.read(one_record([0, 1], {"kind": "gaussian", "sigma": 0.1}))
+    far = RecordLeakage.read(one_record([0, 12], {"kind": "laplace", "scale": 1}))
+    for statement, term in (
+        (bit, {"edges": [-100, 100], "references": [0, 10, 0]}),
+        (far, {"edges": [12], "references": [1, -1]}),
+    ):
+        (view,) = statement.priced(term)
+        half = [arb(1) / 2, arb(1) / 2]
+        above = gain_of(view, half) + (view.extra[0] + view.extra[1]) / 2
+        fine = attained(statement, [1, 1], (np.arange(-200, 200) / 8).tolist())
+        assert lower(fine) > 0.689
+        assert above > fine
+
+
+def test_no_density_no_payne_weinberger():
+    # Two points with slopes of 1 and -1: D = .462, above the .203 that a density would have.
+    for noise in ({"kind": "discrete-laplace", "scale": 1}, KINDS[5], KINDS[4]):
+        cells = output_of([0, 1], noise).cells({"edges": [-1.5, 1.5]})
+        assert cells.costs[1] is None
+
+
+def test_cells_beyond_all_values_of_a_geometric_law_tell_nothing():
+    for noise in ({"kind": "discrete-laplace", "scale": 1}, {"kind": "laplace", "scale": 1}):
+        term = {"edges": [0.5, 2.5], "references": [1, 0, -1]}
+        output = output_of([0, 3], noise)
+        costs = output.cells({key: term[key] for key in output.upper}).costs
+        beyond = noise["kind"] == "discrete-laplace"
+        assert [cost == [0, 0] for cost in (costs[0], costs[2])] == [beyond] * 2
+    output = output_of([0, 3], {"kind": "laplace", "scale": 1})
+    costs = output.cells({"edges": [0, 3], "references": [1, 0, -1]}).costs
+    assert costs[0] == costs[2] == [0, 0]
+    assert costs[1][0] > 0
+
+
+@pytest.mark.parametrize(
+    ("noise", "edges"),
+    [
+        ({"kind": "gaussian", "sigma": 1}, [1, 0]),
+        ({"kind": "gaussian", "sigma": 1}, [1, 1]),
+        ({"kind": "discrete-laplace", "scale": 1}, [1]),
+        ({"kind": "discrete-laplace", "scale": 1}, [0.25]),
+        (KINDS[5], [0.25]),
+    ],
+)
+def test_edges_that_are_none_are_refused(noise, edges):
+    output = output_of([0, 1], noise)
+    term = {"edges": edges, "references": [0] * (len(edges) + 1)}
+    with pytest.raises(RefusedError):
+        output.cells({key: term[key] for key in output.upper})
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"kind": "gaussian", "sigma": 0},
+        {"kind": "gaussian", "sigma": -1},
+        {"kind": "gaussian", "sigma": "inf"},
+        {"kind": "gaussian", "scale": 1},
+        {"kind": "cauchy", "scale": 1},
+        {"kind": ["gaussian"], "sigma": 1},
+        {"kind": "rounded", "noise": {"kind": "discrete-laplace", "scale": 1}, "base": 1},
+        {"kind": "rounded", "noise": {"kind": "laplace", "scale": 1}, "base": 0},
+        [],
+    ],
+)
+def test_noise_that_is_none_is_refused(noise):
+    with pytest.raises(RefusedError):
+        RecordLeakage.read(one_record([0, 1], noise))
+
+
+@pytest.mark.parametrize("values", [[True, 0], ["a", 0], [[0], [1]], [0.5, 1]])
+def test_values_without_a_place_are_refused(values):
+    with pytest.raises(RefusedError):
+        RecordLeakage.read(one_record(values, {"kind": "discrete-laplace", "scale": 1}))
+
+
+def test_ends_say_their_cells_and_nothing_else():
+    statement = RecordLeakage.read(one_record([0, 1], {"kind": "gaussian", "sigma": 1}))
+    cut = {"edges": [0.5], "references": [0.5, 0.5]}
+    term = {"rule": "max", "groups": [[CEILING]], **cut}
+    assert 0 <= upper(statement.upper(term)) - math.log(2) < 1e-12
+    for wrong in (
+        {"rule": "max", "groups": [[CEILING]]},
+        {**term, "channel": []},
+        {**term, "references": [0]},
+        {**term, "groups": [[{"rule": "equal"}]]},
+    ):
+        with pytest.raises(RefusedError):
+            statement.upper(wrong)
+    with pytest.raises(RefusedError):
+        statement.lower({"rule": "point", "group": 0, "weights": [1, 1], **cut})
+
+
+def test_choices_are_about_the_cells_and_pay_for_the_place_in_them():
+    statement = RecordLeakage.read(one_record([0, 1], {"kind": "gaussian", "sigma": 1}))
+    edges = (np.arange(-60, 70) / 10).tolist()
+    inputs = {"rule": "choices", "inputs": pack([[0.5, 0.5]], "<f8")}
+    term = {"rule": "max", "edges": edges, "references": [0.5] * 131, "groups": [[inputs]]}
+    above = upper(statement.upper(term))
+    below = lower(attained(statement, [1, 1], edges))
+    assert below <= above <= below + 1e-3
+
+
+def bounded(width, moves):
+    edges = np.arange(-6, 8, 0.25)
+    p = np.diff([[0, *stats.norm.cdf(edges - v), 1] for v in range(2)])
+    masses = {
+        "lower": np.maximum(p - width, 0).tolist(),
+        "upper": (p + width).tolist(),
+        "inputs": [0, 1],
+    }
+    return {"kind": "bounded-density", "masses": masses, "oscillation": [moves] * 2}, p
+
+
+def test_bounded_densities_are_above_and_below_what_they_bound():
+    data, p = bounded(1e-9, ["inf", *[0.5] * 55, "inf"])
+    statement = RecordLeakage.read(one_record([0, 1], data))
+    assert isinstance(statement.output, Bounded)
+    (view,) = statement.priced({})
+    half = [arb(1) / 2, arb(1) / 2]
+    s = p.mean(axis=0)
+    exact = sum(stats.entropy(row, s) for row in p) / 2
+    found = statement.lower({"rule": "point", "group": 0, "weights": [1, 1]})
+    assert lower(found) <= exact <= upper(found)
+    extra = float(((view.extra[0] + view.extra[1]) / 2).mid())
+    assert extra == pytest.approx(0.5**2 / 8, rel=1e-3)
+    assert gain_of(view, half) > 0
+    for wrong in (
+        {**data, "oscillation": [[-1] * 57] * 2},
+        {**data, "masses": {**data["masses"], "inputs": [1, 0]}},
+        {**data, "masses": {**data["masses"], "upper": data["masses"]["lower"]}},
+    ):
+        with pytest.raises(RefusedError):
+            RecordLeakage.read(one_record([0, 1], wrong))
+
+
+def test_mirror_images_of_cells_make_symmetries():
+    # One of three values 0, 1, 2: the noise is symmetric around 1, and so are the edges around it.
+    statement = RecordLeakage.read(one_record([0, 1, 2], {"kind": "gaussian", "sigma": 1}))
+    term = {"edges": [-1, 0.5, 1.5, 3], "references": [0, 0, 1, 1, 2]}
+    (view,) = statement.priced(term)
+    table = [[2, 1, 0, 4, 3, 2, 1, 0]]
+    symmetric = _symmetric(view, table)
+    for g, h in ((0, 2), (1, 1)):
+        assert str(symmetric.extra[g]) == str(symmetric.extra[h])
+        assert all(upper(symmetric.extra[g]) >= lower(view.extra[i]) for i in (g, h))
+    for wrong in (
+        [[2, 1, 0, 0, 1, 2, 3, 4]],
+        [[1, 0, 2, 4, 3, 2, 1, 0]],
+    ):
+        with pytest.raises(RefusedError):
+            _symmetric(view, wrong)
+    (view,) = statement.priced({**term, "edges": [-1, 0.5, 1.5, 3.25]})
+    with pytest.raises(RefusedError):
+        _symmetric(view, table)
+
+
+def test_places_are_exact_where_floats_are_not():
+    output = output_of([10**17, 10**17 + 1], {"kind": "gaussian", "sigma": "1/3"})
+    assert isinstance(output, Noise)
+    assert list(output.places) == [rational(0), rational(3)]
+    output = output_of(["0.1", "0.7"], {"kind": "rounded", "noise": KINDS[0], "base": "1/3"})
+    assert isinstance(output, Noise)
+    assert [str(v) for v in output.places] == ["3/10", "21/10"]
+    assert str(output.width) == "12/5"
+    assert all(a < b for a, b in pairwise(output.places))

@@ -1,0 +1,297 @@
+"""Each rule on random terms: what it concludes against points sampled from what it speaks of.
+
+Terms are drawn from the rules' signatures, so a new rule is tested without a word here. Of covers
+each leaf is judged by itself, in balls and in float balls.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+from cvxleak.kernel.covers import Batch, Cover, PosteriorCells, Slabs
+from cvxleak.kernel.majorants import Majorant
+from cvxleak.kernel.many import Many
+from cvxleak.kernel.numbers import RefusedError, ball, log, precision, upper
+from cvxleak.kernel.terms import RULES, Leaf, Shape, read_term
+from cvxleak.kernel.values import OneValue
+from cvxleak.kernel.view import View
+from tests.kernel.random_terms import ELSEWHERE, Drawer, random_view, with_limits
+
+SLACK = 1e-9
+"""What the floats of this file may be off by."""
+
+
+@pytest.fixture(autouse=True)
+def _precise() -> Iterator[None]:
+    with precision(), np.errstate(all="ignore"):
+        yield
+
+
+def floats(values: Any) -> Any:
+    return np.array([float(arb(x).mid()) for x in values])
+
+
+def xlogx(x: Any) -> Any:
+    return np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0)
+
+
+def laws(rng: np.random.Generator, size: int, count: int) -> Any:
+    """Return distributions of all kinds: even, concentrated, and at vertices."""
+    found = rng.dirichlet(np.ones(size), count) ** rng.choice([0.3, 1, 3, 12], (count, 1))
+    found = found * (rng.random((count, size)) < rng.choice([0.4, 1.0], (count, 1)))
+    found[np.arange(count), rng.integers(size, size=count)] += rng.choice([1e-3, 1, 1e3], count)
+    return found / found.sum(1, keepdims=True)
+
+
+class Sampled:
+    """Random adversaries of a view, with J, the posteriors and the laws of each value."""
+
+    def __init__(self, view: View, rng: np.random.Generator, count: int) -> None:
+        w = laws(rng, len(view.rows), count)
+        entropy = -xlogx(w).sum(1) + w @ floats(view.logs)
+        fine = entropy >= float(view.floor.mid()) + 1e-12
+        for limit in view.limits:
+            most = float(limit.bound.mid()) + float(limit.share.mid()) * entropy
+            fine &= w @ floats(limit.c) <= most - 1e-12
+        self.w = w = w[fine]
+        rows = self._rows(view, rng)
+        self.joint = np.stack(
+            [np.einsum("wg,wgy->wy", w[:, own], rows[:, own]) for own in view.of], axis=2
+        )
+        self.prior = np.stack([w[:, own].sum(1) for own in view.of], axis=1)
+        seen = sum(self._gain(view, self.joint[:, y]) for y in range(view.n))
+        before = self._gain(view, self.prior)
+        self.j = seen / before if view.times is None else seen - view.times * before
+
+    def _rows(self, view: View, rng: np.random.Generator) -> Any:
+        lo = np.array([floats(row.lo) for row in view.rows])
+        if view.exact:
+            return np.broadcast_to(lo, (len(self.w), *lo.shape))
+        hi = np.array([floats(row.hi or row.lo) for row in view.rows])
+        room = (1 - lo.sum(1)) / (hi - lo).sum(1)
+        middle = lo + room[:, None] * (hi - lo)
+        i, j = rng.permutation(view.n)[:2]
+        step = np.minimum(hi[:, i] - middle[:, i], middle[:, j] - lo[:, j])
+        step = step * rng.choice([0.0, 0.5, 1.0], (len(self.w), 1))
+        rows = np.repeat(middle[None], len(self.w), 0)
+        rows[:, :, i] += step
+        rows[:, :, j] -= step
+        return rows
+
+    @staticmethod
+    def _gain(view: View, measure: Any) -> Any:
+        """Return G, from its definition."""
+        mass = measure.sum(1)
+        name = type(view.gain).__name__
+        if name == "Shannon":
+            return xlogx(measure).sum(1) - xlogx(mass)
+        if name == "Gini":
+            return np.where(mass > 0, (measure**2).sum(1) / np.where(mass > 0, mass, 1), 0)
+        if name == "Arimoto":
+            order = float(view.gain.alpha.p) / float(view.gain.alpha.q)  # type: ignore[attr-defined]
+            return (measure**order).sum(1) ** (1 / order)
+        table = np.array([[float(x.p) / float(x.q) for x in own] for own in view.gain.linear])
+        return (measure @ table.T).max(1)
+
+
+def check_bound(found: Any, attained: Any, what: str) -> int:
+    """Fail if a bound is below something attained; return how many it was compared with."""
+    if len(attained) and found is not None:
+        assert upper(found) + SLACK >= attained.max(), what
+    return len(attained)
+
+
+def bounds_of_leaves(cover: Cover, subject: Any) -> list[tuple[Any, arb | None]]:
+    """Return each leaf's part and bound; None where it is refused or bounds nothing."""
+    batch, found = Batch(cover, subject), []
+    for part, row in zip(cover.replay(subject), cover.leaves, strict=True):
+        own = cover.trimmed(part)
+        if own is None or row[0] < 0:
+            found.append((part, None))
+            continue
+        columns = [arb(float(x)) for x in row]
+        term = cover.of[int(row[0])]
+        try:
+            bound = term.evaluate(subject, Leaf(ball, columns, cover.in_balls(own)))
+        except RefusedError:
+            bound = None
+        if bound is not None and not bound.is_finite():
+            bound = None
+        if cover.in_floats:
+            check_floats(term, batch, cover, own, row, bound)
+        found.append((part, bound))
+    return found
+
+
+def check_floats(term: Any, batch: Batch, cover: Cover, part: Any, row: Any, bound: Any) -> None:
+    """Fail if a float ball of a leaf and its ball have no point in common."""
+    leaf = Leaf(Many.of, [Many(np.array([float(x)])) for x in row], cover.in_many([part]))
+    try:
+        many = Many.of(term.evaluate(batch.subject.lifted(Many.of), leaf))
+    except RefusedError:
+        return
+    m, r = float(np.ravel(many.m)[0]), float(np.ravel(many.r)[0])
+    if np.isfinite(m) and np.isfinite(r):
+        assert bound is not None, f"{term.rule}: floats bound what balls do not"
+        assert not abs(arb(m) - bound) > arb(r) + arb("1e-12"), f"{term.rule}: floats and balls"
+
+
+def inside(cover: Cover, part: Any, sampled: Any, one: OneValue | None = None) -> Any:
+    """Return which sampled points a leaf is about."""
+    if isinstance(cover, PosteriorCells):
+        return _in_cells(cover, part, sampled)
+    if isinstance(cover, Slabs):
+        w, fine = sampled.w, np.ones(len(sampled.w), bool)
+        for a, (x, lo, hi) in enumerate(part):
+            own = list(sampled.of[a])
+            mass = w[:, own].sum(1)
+            mean = w[:, own] @ floats(x)
+            fine &= (mean >= float(arb(lo).mid()) * mass) & (mean <= float(arb(hi).mid()) * mass)
+        return fine
+    assert one is not None
+    functional = {
+        "output-ranges": lambda v: v @ np.array([floats(row) for row in one.rows]),
+        "share-ranges": lambda v: v,
+        "mass-ranges": lambda v: np.stack([v[:, list(b)].sum(1) for b in part.meaning], axis=1),
+    }[cover.rule](sampled)
+    return ((functional >= np.array(part.lo)) & (functional <= np.array(part.hi))).all(1)
+
+
+def _in_cells(cover: PosteriorCells, part: Any, sampled: Any) -> Any:
+    parts = cover.parts or [[y] for y in range(sampled.joint.shape[1])]
+    fine = np.ones(len(sampled.w), bool)
+    for own, cell in zip(parts, part.vertices, strict=True):
+        s = sampled.joint[:, list(own)].sum(1)
+        at = np.linalg.solve(np.array([floats(v) for v in cell]).T, s.T).T
+        fine &= (at >= -1e-12).all(1)
+    return fine
+
+
+def check_b_term(term: Any, view: View, sampled: Any) -> int:
+    """Compare a B-term's bound, or that of each leaf, with what adversaries attain."""
+    if isinstance(term, Cover) and getattr(term, "symmetries", None) is None:
+        found = 0
+        for part, bound in bounds_of_leaves(term, view):
+            at = sampled.j[inside(term, part, sampled)]
+            found += check_bound(bound, at, str(term))
+        return found
+    return check_bound(term.evaluate(view, Leaf()), sampled.j, str(term))
+
+
+def check_majorant(term: Any, view: View, sampled: Any) -> int:
+    """Compare J with a majorant whose V-terms are left out: psi is computed."""
+    found: Majorant = term.evaluate(view, Leaf())
+    bound = float(arb(found.kappa).mid()) * -xlogx(sampled.prior).sum(1) + sampled.w @ floats(
+        found.c
+    )
+    if found.sharing is not None:
+        log_t, q = floats(found.sharing.log_t), float(arb(found.sharing.q).mid())
+        rows = np.array([floats(row.lo) for row in found.sharing.rows])
+        for own in view.of:
+            mass = sampled.w[:, own].sum(1)
+            r = sampled.w[:, own] @ rows[own] / np.where(mass > 0, mass, 1)[:, None]
+            used = np.where(r > 0, xlogx(r) - r * log_t, 0).sum(1)
+            bound = bound + q * mass * used
+    fine = np.isfinite(bound)
+    assert (bound[fine] + SLACK >= sampled.j[fine]).all(), str(term)
+    return int(fine.sum())
+
+
+def random_value(rng: np.random.Generator, view: View, a: int) -> OneValue:
+    """Return the groups of a value with a random base, L and t."""
+    t = [ball(float(x)) for x in rng.dirichlet(np.ones(view.n)).round(6) + 1e-6]
+    mass = sum(t, arb(0))
+    return OneValue(
+        [view.rows[g].lo for g in view.of[a]],
+        [ball(float(x)) for x in rng.normal(size=len(view.of[a])).round(3)],
+        ball(float(rng.choice([0, 1e-9, 0.125, 0.5, 1, 2]))),
+        [log(x / mass) for x in t],
+    )
+
+
+def check_v_term(term: Any, one: OneValue, v: Any) -> int:
+    """Compare a V-term's bound, or that of each leaf, with the value at distributions."""
+    rows, log_t = np.array([floats(row) for row in one.rows]), floats(one.log_t)
+    r = v @ rows
+    value = (xlogx(r) - r * log_t).sum(1) + v @ floats(one.base)
+    value = value - float(one.scale.mid()) * xlogx(v).sum(1)
+    if isinstance(term, Cover):
+        found = 0
+        for part, bound in bounds_of_leaves(term, one):
+            found += check_bound(bound, value[inside(term, part, v, one)], str(term))
+        return found
+    return check_bound(term.evaluate(one, Leaf()), value, str(term))
+
+
+def attempt(check: Any, *args: Any) -> int:
+    try:
+        return check(*args)
+    except RefusedError:
+        return 0
+
+
+SIZES = [(25, 2_000), pytest.param(250, 100_000, marks=pytest.mark.slow)]
+STATED = [name for name, cls in RULES.items() if cls.gives in ("B", "J")]
+OF_VALUES = [name for name, cls in RULES.items() if cls.gives == "V"]
+NEEDS_REGION = {"chord", "prior", "slab", "box", "output-chords", "law-chords", *ELSEWHERE}
+"""Rules that are tested as templates of covers alone, or elsewhere."""
+
+
+def of_kind(rng: np.random.Generator, rule: str) -> View:
+    """Return a view on which a rule may be used."""
+    gain = rule in ("factor", "equal") or (rule in ("cells", "close") and rng.random() < 0.5)
+    boxes = not gain and rule in ("golden", "cells", "close", "alphabet") and rng.random() < 0.4
+    view = random_view(rng, gain=gain, boxes=boxes)
+    return replace(view, times=None) if rule == "factor" else view
+
+
+@pytest.mark.parametrize(("terms", "points"), SIZES)
+@pytest.mark.parametrize("rule", [r for r in STATED if r not in NEEDS_REGION])
+def test_bounds_and_majorants_are_above_what_adversaries_attain(
+    rule: str, terms: int, points: int
+) -> None:
+    rng = np.random.default_rng(sum(map(ord, rule)))
+    seen: Counter[str] = Counter()
+    for _ in range(2 * terms if rule == "factor" else terms):
+        view = of_kind(rng, rule)
+        if rule == "close" and rng.random() < 0.5:
+            view = with_limits(view, rng)
+        judgement, shape = RULES[rule].gives, Shape.of_view(view)
+        try:
+            term = read_term(Drawer(rng).term(judgement, shape, rule), judgement, shape)
+        except RefusedError:
+            continue
+        sampled: Any = Sampled(view, rng, points)
+        sampled.of = view.of
+        check = check_b_term if judgement == "B" else check_majorant
+        seen["compared"] += attempt(check, term, view, sampled)
+        seen["terms"] += 1
+    assert seen["terms"] > 0
+    assert rule == "equal" or seen["compared"] > 0
+
+
+@pytest.mark.parametrize(("terms", "points"), SIZES)
+@pytest.mark.parametrize("rule", [r for r in OF_VALUES if r not in NEEDS_REGION])
+def test_bounds_of_one_value_are_above_its_distributions(
+    rule: str, terms: int, points: int
+) -> None:
+    rng = np.random.default_rng(sum(map(ord, rule)))
+    compared = 0
+    for _ in range(terms):
+        view = random_view(rng)
+        a = int(rng.integers(view.k))
+        shape = replace(Shape.of_view(view), value=a)
+        try:
+            term = read_term(Drawer(rng).term("V", shape, rule), "V", shape)
+        except RefusedError:
+            continue
+        one = random_value(rng, view, a)
+        compared += attempt(check_v_term, term, one, laws(rng, len(one.rows), points))
+    assert compared > 0
