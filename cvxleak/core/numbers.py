@@ -261,7 +261,7 @@ def logarithm_of(value: Any) -> Fraction | None:
     exact = _of_text(found[1].strip())
     if isinstance(exact, float) or exact <= 0:
         raise ValueError("a logarithm of a positive number is needed")
-    return exact
+    return Fraction(exact)
 
 
 def _of_text(text: str) -> Fraction | float:

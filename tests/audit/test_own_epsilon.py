@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,7 +95,8 @@ def test_laplace_noise_on_cells_that_are_narrow_or_far_away(outputs):
 
 
 def test_exact_numbers_are_compared_exactly():
-    for claim in ({"epsilon": "log(3)"}, {"ratio": 3}, {"ratio": Fraction(3)}, {"ratio": "3"}):
+    claims: list[dict[str, Any]] = [{"epsilon": "log(3)"}, {"ratio": 3}, {"ratio": Fraction(3)}]
+    for claim in [*claims, {"ratio": "3"}]:
         answer = check_claim(WARNER, **claim)
         assert str(answer) == "PASS: log(3)-DP; delta is 0"
         assert answer.bound.certificate is not None
