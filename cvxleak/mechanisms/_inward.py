@@ -20,8 +20,9 @@ def inward(epsilon: float, reach: float) -> float:
 
     Examples
     --------
+    >>> import math
     >>> from cvxleak.mechanisms._inward import inward
-    >>> 0 < 1 - inward(1.0, 1.0) < 1e-14, inward(0.0, 0.0)
-    (True, 0.0)
+    >>> 0 < 1 - inward(1.0, 1.0) < 1e-14, inward(0.0, 0.0), inward(math.inf, math.inf)
+    (True, 0.0, inf)
     """
-    return max(epsilon - 2.0**-50 * (8 + epsilon + min(reach, FURTHEST)), 0.0)
+    return max(epsilon * (1 - 2.0**-50) - 2.0**-50 * (8 + min(reach, FURTHEST)), 0.0)
