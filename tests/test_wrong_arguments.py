@@ -64,6 +64,8 @@ FOUR = np.ones(4) / 4
 HALVES = [0.5, 0.5]
 ERROR = 1.0 - np.eye(2)
 RELEASE = np.array([[[0.45, 0.05]], [[0.05, 0.45]]])
+ANSWER = np.array([[[0.8, 0.2], [0.2, 0.8]]])
+LAWS = iterative.ReleaseLaws.of(RELEASE, ANSWER)
 ROUNDED = TableRelease(Table({"x": ["a", "b"]}, counts=[3, 1]), RandomRounding(3))
 PTABLE = Path(__file__).parents[1] / "examples" / "ptable.csv"
 DESIGN = {
@@ -196,6 +198,9 @@ OWN: dict[str, dict[str, Any]] = {
         "mu_2": [0.3],
         "max_iterations": 100,
     },
+    "iterative.release_functional": {"joint": RELEASE, "kernel": ANSWER, "laws": LAWS},
+    "iterative.release_gradients": {"joint": RELEASE, "kernel": ANSWER},
+    "iterative.release_update": {"joint": RELEASE, "laws": LAWS},
     "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
     "constraints.pufferfish": {"pairs": [([1, 0, 0, 0], [0, 1, 0, 0])]},
     "envelope.adaptive_composition": {"releases": [GEOMETRIC]},
@@ -245,6 +250,12 @@ OWN: dict[str, dict[str, Any]] = {
     "release.release_lagrangian": {"joint": RELEASE},
     "release.release_problem": {"joint": RELEASE, "epsilon": 0.1, "delta": 0.1},
     "release.release_sequence": {
+        "prior": HALVES,
+        "requests": [binary_symmetric(0.1)],
+        "epsilon": [0.1],
+        "delta": [0.1],
+    },
+    "release.release_strategy": {
         "prior": HALVES,
         "requests": [binary_symmetric(0.1)],
         "epsilon": [0.1],

@@ -23,6 +23,12 @@ from cvxleak.iterative.penalty import adaptive_penalty
 from cvxleak.iterative.rate_distortion import RatePoint, blahut_rate_distortion
 from cvxleak.iterative.release_curve import MultiplierPoint, multiplier_grid, release_search
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
+from cvxleak.iterative.release_formulas import (
+    ReleaseLaws,
+    release_functional,
+    release_gradients,
+    release_update,
+)
 from cvxleak.iterative.saddle import Saddle, information_saddle
 from cvxleak.mechanisms.simplex import project_to_simplex
 
@@ -32,6 +38,7 @@ __all__ = [
     "IterativeResult",
     "MultiplierPoint",
     "RatePoint",
+    "ReleaseLaws",
     "Saddle",
     "adaptive_penalty",
     "alternating_design",
@@ -54,6 +61,9 @@ __all__ = [
     "penalized_objective",
     "project_to_entropy",
     "project_to_simplex",
+    "release_functional",
+    "release_gradients",
     "release_search",
+    "release_update",
     "row_entropy_floors",
 ]

@@ -26,12 +26,15 @@ NUMBERED = {
     "Remark 1 to 8, Example 1 to 2, Figure 1 to 9, Table I to IV",
     "DALENIUS": "Definition 1 to 17, Assumption 1 to 2, Theorem 1 to 4, Corollary 1 to 4, "
     "Lemma 1 to 4, Proposition 1 to 2, Remark 1 to 3, Example 1 to 5, Figure 1 to 6, Table 1 to 4",
+    "SEQUENTIAL": "Proposition 1, Theorem 1, Lemma 1 to 2, Remark 1 to 3, Algorithm 1 to 3, "
+    "Figure 1 to 5, Table I to II",
 }
 """What each paper numbers, by its text. A paper is added with its table on the page."""
 
 NOTHING = {
     "LEAKAGE": "Assumption 2, Figure 2, Table 1 to 2",
     "DALENIUS": "Example 2, Example 4, Figure 1 to 2, Figure 6, Table 1, Table 3",
+    "SEQUENTIAL": "Figure 1 to 2",
 }
 """Drawings, guidelines and tables of words, which state nothing that could be computed."""
 

@@ -6,9 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import entr
 
 from cvxleak.core.validation import Array
-from cvxleak.iterative import distortion_blahut_arimoto, multiplier_grid, release_search
+from cvxleak.iterative import (
+    ReleaseLaws,
+    distortion_blahut_arimoto,
+    multiplier_grid,
+    release_functional,
+    release_search,
+    release_update,
+)
 from cvxleak.measures import mutual_information
 from cvxleak.papers.gallery.drawing import COLORS, SETTINGS, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
@@ -31,6 +39,8 @@ TABLE_2 = {
 """Table II (a) and (b): p(0|z,x)."""
 OUTPUTS_5 = 4
 """Outputs in Figure 5, of the search and of the brackets: with two, these do not close."""
+UPDATES_4 = 100
+"""Updates in Figure 4."""
 TABLE_2C = np.array([[[0.567, 0.433], [0.593, 0.407]], [[0.367, 0.630], [0.381, 0.619]]])
 
 
@@ -123,26 +133,39 @@ def draw_figure_3(data: Data) -> Figure:
 
 
 def figure_4() -> Computed:
-    """Convergence of Algorithm 1: small multipliers at once, large ones slowly."""
+    """Algorithm 1 from q that belong to no kernel: f_q - θ falls to its certified least value."""
     pairs: list[Pair] = []
-    excesses = {}
+    curves, least = {}, {}
     for mu in (0.01, 0.1, 5.0):
-        run = distortion_blahut_arimoto(TABLE_1, mu / BIT, mu / BIT, tol=1e-8)
-        least = release_lagrangian(TABLE_1, mu, mu, unit="bits").solve()
-        excesses[str(mu)] = np.maximum(run.history["objective"] - least.lower, 0.0).tolist()
+        price = mu / BIT
+        law = TABLE_1.sum(axis=0)
+        theta = 2 * price * information(law) - price * float(entr(law.sum(axis=1)).sum())
+        q = ReleaseLaws([0.7, 0.3], np.full((2, 2, 2), 0.5), [[0.6, 0.4], [0.3, 0.7]])
+        values = []
+        for _ in range(UPDATES_4):
+            kernel = release_update(TABLE_1, q, price, price)
+            values.append(release_functional(TABLE_1, kernel, q, price, price) - theta)
+            q = ReleaseLaws.of(TABLE_1, kernel)
+        start = release_update(TABLE_1, q, price, price)
+        run = distortion_blahut_arimoto(TABLE_1, price, price, start=start, tol=1e-8)
+        bound = release_lagrangian(TABLE_1, mu, mu, unit="bits").solve()
+        curves[str(mu)], least[str(mu)] = values, bound.lower - theta
         name = f"objective at multipliers {mu:g}: certified, Algorithm 1"
-        pairs.append(pair(name, least, run.value, tolerance=1e-7))
-    return pairs, {"excess after each update": excesses}
+        pairs.append(pair(name, bound, run.value, tolerance=1e-7))
+        rise = max(0.0, float(np.diff(values).max()))
+        pairs.append(pair(f"most that f_q rises in an update at {mu:g}: not", rise, 0.0))
+    return pairs, {"f_q - theta after each update": curves, "certified least": least}
 
 
 def draw_figure_4(data: Data) -> Figure:
-    """Draw the excess over the certified minimum."""
-    figure, (ax,) = panels(1, width=5)
-    for (mu, values), color in zip(data["excess after each update"].items(), COLORS, strict=False):
-        steps = np.arange(len(values))
-        ax.loglog(steps + 1, np.maximum(values, 1e-12), color=color, label=f"$μ_1 = μ_2$ = {mu}")
-    ax.set(xlabel="updates, plus one", ylabel="objective above the least", ylim=(1e-10, None))
-    ax.legend(frameon=False)
+    """Draw f_q - θ, and its certified least value."""
+    figure, axes = panels(3, width=2.8)
+    curves = data["f_q - theta after each update"].items()
+    for ax, (mu, values), color in zip(axes, curves, COLORS, strict=False):
+        ax.semilogx(np.arange(1, len(values) + 1), values, color=color)
+        ax.axhline(data["certified least"][mu], color="0.5", lw=0.8, ls="--")
+        ax.set(title=f"$μ_1 = μ_2$ = {mu}", xlabel="updates")
+    axes[0].set(ylabel="$f_q - θ$; dashed: certified")
     return figure
 
 
@@ -221,7 +244,13 @@ ITEMS = [
         draw_figure_3,
         note="A curve ends at ε = δ: beyond that ε changes nothing.",
     ),
-    Item("sequential-figure-4", "convergence of Algorithm 1", figure_4, draw_figure_4),
+    Item(
+        "sequential-figure-4",
+        "convergence of Algorithm 1",
+        figure_4,
+        draw_figure_4,
+        note="Started from q that belong to no kernel.",
+    ),
     Item(
         "sequential-figure-5",
         "most information about the request",
