@@ -45,35 +45,18 @@ Columns = Sequence[Total]
 """What each value of a record adds to some columns of the totals."""
 
 
-class Piece:
-    """One piece of knowledge. It adds columns to the totals in which contexts are counted."""
+Runs = Sequence[tuple[Columns, int]]
+"""The columns of records that are alike, and how many of these there are."""
 
-    marks: Sequence[tuple[Any, int]]
-    """What tells records apart, in stretches of records that are alike."""
-
-    def columns(self, kinds: Sequence[tuple[Any, int]]) -> tuple[Total, list[Columns]]:
-        """Return the columns' moduli, and the columns of each kind of record.
-
-        A kind is a mark and how many values such a record has.
-        """
-        raise NotImplementedError
-
-    def label(self, own: Sequence[Total], rest: Total, whole: Total) -> Hashable | None:
-        """Return what the limits depend on, of contexts; None if these have no probability.
-
-        `own` is what each record of the audited group adds to the columns, `rest` what the others
-        do, `whole` the sum.
-        """
-        raise NotImplementedError
-
-    def limits(
-        self, labels: Sequence[Any], group: Sequence[int], runs: Sequence[tuple[Columns, int]]
-    ) -> list[Limit]:
-        """Return the limits of distributions on these labels.
-
-        `runs` are the columns of alike records and their number, `group` the runs of the audited.
-        """
-        raise NotImplementedError
+# Pieces of knowledge ------------------------------------------------------------------------------
+#
+# A piece adds columns to the totals in which contexts are counted. Its `marks` tell records
+# apart, in stretches of records that are alike. `columns` returns the columns' moduli, and the
+# columns of each kind of record, a mark and how many values such a record has. `label` returns
+# what the limits depend on, of contexts, and None if these have no probability: of what each
+# record of the audited group adds to the columns, what the others do, and the sum. `limits`
+# returns the limits of distributions on labels, where `group` has the runs of the audited
+# records.
 
 
 def _at_most(c: Sequence[Any], bound: fmpq) -> Limit:
@@ -85,7 +68,7 @@ def _equal(c: Sequence[Any], bound: fmpq) -> list[Limit]:
 
 
 @dataclass(frozen=True)
-class Mean(Piece):
+class Mean:
     """least <= E[c(X)] <= most; c is a table over the values of a query."""
 
     marks: Sequence[tuple[Columns, int]]
@@ -102,9 +85,7 @@ class Mean(Piece):
         """Return c."""
         return self.table[self.of.place(whole)]
 
-    def limits(
-        self, labels: Sequence[Any], group: Sequence[int], runs: Sequence[tuple[Columns, int]]
-    ) -> list[Limit]:
+    def limits(self, labels: Sequence[Any], group: Sequence[int], runs: Runs) -> list[Limit]:
         """Return one for each bound."""
         found = [] if self.most is None else [_at_most(labels, self.most)]
         if self.least is not None:
@@ -113,7 +94,7 @@ class Mean(Piece):
 
 
 @dataclass(frozen=True)
-class Marginals(Piece):
+class Marginals:
     """P(X_i = u) = p_u for the records that are marked.
 
     For each kind of these, the values are counted but for the likeliest: its probability follows.
@@ -143,9 +124,7 @@ class Marginals(Piece):
         """Return the values of the audited records, and the numbers of the others."""
         return tuple(own), rest
 
-    def limits(
-        self, labels: Sequence[Any], group: Sequence[int], runs: Sequence[tuple[Columns, int]]
-    ) -> list[Limit]:
+    def limits(self, labels: Sequence[Any], group: Sequence[int], runs: Runs) -> list[Limit]:
         """Return two for each equation."""
         found = []
         for i, (columns, n) in enumerate(runs):
@@ -161,7 +140,7 @@ class Marginals(Piece):
 
 
 @dataclass(frozen=True)
-class Near(Piece):
+class Near:
     """D(p || p0) <= radius. A label is p0, as a product of powers of some 1/p."""
 
     radius: fmpq
@@ -179,9 +158,7 @@ class Near(Piece):
             return None
         return tuple((1 / p, n) for p, n in powers if p)
 
-    def limits(
-        self, labels: Sequence[Any], group: Sequence[int], runs: Sequence[tuple[Columns, int]]
-    ) -> list[Limit]:
+    def limits(self, labels: Sequence[Any], group: Sequence[int], runs: Runs) -> list[Limit]:
         """Return <w, -log p0> <= radius + F(w)."""
 
         def center(counts: Sequence[int]) -> list[fmpq]:
@@ -191,6 +168,8 @@ class Near(Piece):
         costs = [total(log(ball(p)) * n for p, n in label) for label in labels]
         return [Limit([arb(0) + x for x in costs], self.radius, fmpq(1), center)]
 
+
+Piece = Mean | Marginals | Near
 
 # All pieces together -----------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from flint import arb, fmpq
 
@@ -81,29 +81,6 @@ HALF = fmpq(1, 2)
 
 Costs = Sequence[Sequence[arb] | None]
 """For each cell, for each value, a bound above D(f_v(.|c) || r_c); None if nothing is known."""
-
-
-class Output:
-    """An output that is cut into cells by what a term says."""
-
-    @property
-    def upper(self) -> frozenset[str]:
-        """The keys by which the term of an upper end says so."""
-        return frozenset()
-
-    @property
-    def lower(self) -> frozenset[str]:
-        """Those of a lower end."""
-        return frozenset()
-
-    @property
-    def blank(self) -> Mapping[int, Row]:
-        """Rows without entries: they tell places of the query's value apart."""
-        raise NotImplementedError
-
-    def cells(self, data: Mapping[str, Any]) -> Cells:
-        """Return the cells that a term says."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -140,7 +117,7 @@ def _places(view: View) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Noise(Output):
+class Noise:
     """f(X) + Z, in the noise's own unit.
 
     Attributes
@@ -162,12 +139,12 @@ class Noise(Output):
 
     @property
     def upper(self) -> frozenset[str]:
-        """Edges, and references of densities."""
+        """The keys by which an upper end says its cells: edges, and references of densities."""
         return self.lower | {"references"} if self.smooth else self.lower
 
     @property
     def lower(self) -> frozenset[str]:
-        """Edges."""
+        """Those of a lower end: edges."""
         return frozenset({"edges"})
 
     @property
@@ -177,7 +154,10 @@ class Noise(Output):
 
     @property
     def blank(self) -> Mapping[int, Row]:
-        """Rows by the value; as where rows are written, they are in the order of their entries."""
+        """Rows without entries, which tell values apart.
+
+        As where rows are written, they are in the order of their entries: the largest value first.
+        """
         return {i: Row([], key=(-v,)) for i, v in enumerate(self.places)}
 
     def cells(self, data: Mapping[str, Any]) -> Cells:
@@ -281,10 +261,13 @@ class Noise(Output):
 
 
 @dataclass(frozen=True)
-class Bounded(Output):
+class Bounded:
     """Bounded densities, whose cells are part of the problem: each row in balls."""
 
     given: Cells
+
+    upper: ClassVar[frozenset[str]] = frozenset()
+    lower: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def blank(self) -> Mapping[int, Row]:
@@ -294,6 +277,9 @@ class Bounded(Output):
     def cells(self, data: Mapping[str, Any]) -> Cells:
         """Return the cells, which are given."""
         return self.given
+
+
+Output = Noise | Bounded
 
 
 def _less(x: fmpq | None, y: fmpq | None) -> Any:

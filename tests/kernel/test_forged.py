@@ -14,7 +14,7 @@ from cvxleak.kernel.budget import limited
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
-from cvxleak.kernel.reading import pack, parse
+from cvxleak.kernel.reading import bound, pack, parse
 
 N, K, N_OUT = 6, 2, 3
 """Groups, values and outputs of the problem below."""
@@ -531,3 +531,9 @@ def test_gains_without_few_tangents_need_points(kind: Any) -> None:
     no_tangent = {"rule": "prior", "theta": {"leaf": [1, 1]}, "of": chord([1] * 6)}
     with pytest.raises(RefusedError):
         prove(cover("cells", close(no_tangent)), problem=changed(gain=kind, form="rise"))
+
+
+@pytest.mark.parametrize("value", [None, True, "1", 10**400, -(10**400), float("nan"), [1], "-inf"])
+def test_a_claimed_bound_is_a_number_that_a_float_can_be(value: Any) -> None:
+    with pytest.raises(RefusedError):
+        bound(value, "the upper end")
