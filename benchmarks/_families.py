@@ -32,7 +32,12 @@ from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity as certified_capacity
 from cvxleak.design import MinLeakage
 from cvxleak.envelope import PMLMechanism, optimal_pml_mechanism, pml_envelope
-from cvxleak.iterative import distortion_blahut_arimoto, joint_blahut_arimoto
+from cvxleak.iterative import (
+    alternating_design,
+    alternating_leakage,
+    distortion_blahut_arimoto,
+    joint_blahut_arimoto,
+)
 from cvxleak.local_dp import MinInformation, folding_bounds, min_information, min_local_dp
 from cvxleak.measures import (
     event_envelope,
@@ -43,7 +48,6 @@ from cvxleak.measures import (
 from cvxleak.measures import mutual_information as information
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Distortion, Gaussian, Guess, Mechanism
-from cvxleak.papers.algorithms import alternating_design, alternating_leakage
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count
 from cvxleak.refinement import refinement_gap
@@ -183,6 +187,9 @@ def designs() -> Family:
             np.abs(values[..., None] - np.arange(n + 1)),
             0.5,
             0.5 * n * math.log(2),
+            adversary="joint",
+            starts=10,
+            max_penalties=30,
             decrease="variance",
         )
         return run.value

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from benchmarks._pages import replace_section, table
 from benchmarks.local_methods import PAGE, interval
 from cvxleak.design import MinDistortion, MinLeakage
+from cvxleak.iterative import alternating_design
+from cvxleak.iterative.exponentiated import DECREASES, GOALS
 from cvxleak.model import AdditiveQuery, Distortion, Query, RecordSpace
-from cvxleak.papers.algorithms import alternating_design
-from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS
 from cvxleak.problem import Check, verify_iterates
 from cvxleak.problem.bound import Bound, Status
 from cvxleak.queries import count, parity
@@ -114,6 +114,9 @@ def rows(case: Case, goal: str, limit: float) -> Iterator[list[str]]:
                 budget,
                 case.floor,
                 goal=goal,
+                adversary="joint",
+                starts=10,
+                max_penalties=30,
                 decrease=decrease,
                 start=start,
                 max_iterations=ROUNDS,

@@ -24,10 +24,9 @@ import numpy as np
 from benchmarks._audit_cases import CASES, Case
 from benchmarks._pages import DOCS, replace_section, table
 from cvxleak.audit import Adversary, RecordLeakage, leakage_curve, record_leakage
-from cvxleak.iterative import IterativeResult, joint_blahut_arimoto
+from cvxleak.iterative import IterativeResult, alternating_leakage, joint_blahut_arimoto
 from cvxleak.mechanisms import binary_symmetric, exponential, laplace_threshold
 from cvxleak.model import Mechanism
-from cvxleak.papers.algorithms import alternating_leakage
 from cvxleak.problem import IterateReport, verify_iterates
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import parity

@@ -8,6 +8,7 @@ attribute: `cvxleak.constraints.local_dp`. Names and packages load when they are
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cvxleak._version import __version__
@@ -68,6 +69,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
     from cvxleak.model import (
         Arimoto,
         Channel,
+        ChannelSet,
         Distortion,
         Gain,
         GainMatrix,
@@ -79,7 +81,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
         RecordSpace,
         Shannon,
     )
-    from cvxleak.problem import Bound, Status, Stopped
+    from cvxleak.problem import Bound, Status, Stopped, verify_iterates
     from cvxleak.proofs import Certificate, verify
     from cvxleak.refinement import refines
     from cvxleak.release import release_problem
@@ -92,6 +94,7 @@ __all__ = [
     "Bound",
     "Certificate",
     "Channel",
+    "ChannelSet",
     "CvxleakError",
     "Distortion",
     "Gain",
@@ -135,6 +138,7 @@ __all__ = [
     "sample_mechanism",
     "sweep",
     "verify",
+    "verify_iterates",
 ]
 
 # The packages of the documentation's reference, each an attribute that loads when it is used.
@@ -197,7 +201,17 @@ def __getattr__(name: str) -> Any:
             if name in module.__all__:
                 globals()[name] = getattr(module, name)
                 return globals()[name]
-    raise AttributeError(f"module 'cvxleak' has no attribute {name!r}")
+    raise AttributeError(f"module 'cvxleak' has no attribute {name!r}{_elsewhere(name)}")
+
+
+def _elsewhere(name: str) -> str:
+    """Return where a name is that people look for here."""
+    found = []
+    for room in () if name.startswith("_") else ("measures", "mechanisms", "expressions"):
+        with suppress(ImportError):  # where CVXPY is not installed
+            if name in importlib.import_module(f"cvxleak.{room}").__all__:
+                found.append(f"cvxleak.{room}.{name}")
+    return f"; there is {' and '.join(found)}" if found else ""
 
 
 def __dir__() -> list[str]:

@@ -51,7 +51,8 @@ def moved_seeds() -> Iterator[None]:
             own = module.generator
 
             def shifted(rng, *rest, own=own):
-                return own(rng + moved if isinstance(rng, int) else rng, *rest)
+                seed = type(rng) is int and rng >= 0  # what is none has to be refused as it is
+                return own(rng + moved if seed else rng, *rest)
 
             patch.setattr(module, "generator", shifted)
         yield

@@ -117,6 +117,13 @@ def test_import_loads_no_room():
     assert python(code, ROOT).strip() == "['cvxleak._version']"
 
 
+def test_a_name_of_a_room_is_told_the_room():
+    with pytest.raises(AttributeError, match=r"there is cvxleak.measures.mutual_information and "):
+        _ = cvxleak.mutual_information  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$"):
+        _ = cvxleak.no_such_name  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_rooms_are_attributes_that_load_when_they_are_used():
     code = """
 import sys, types

@@ -5,10 +5,14 @@ import inspect
 import pkgutil
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cvxleak
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.work import WORK_LIMIT
+from cvxleak.model import Prior
+from cvxleak.queries import count
 
 # Programs and the inner parts of a search mean nothing by themselves.
 PARTS = ("cvxleak.cli", "cvxleak.audit.search", "cvxleak.solvers")
@@ -142,6 +146,37 @@ def test_measures_begin_with_the_channel_and_end_with_the_budget(routine: Any):
     assert "query" not in [p.name for p in parameters if p.default is not p.empty] or (
         "query" not in placed
     )
+
+
+MEASURED = [
+    param
+    for param in signatures()
+    for routine in param.values
+    if routine.__module__.startswith(MEASURE_ROOMS)
+    and [
+        p.name
+        for p in inspect.signature(routine).parameters.values()
+        if p.kind is not p.KEYWORD_ONLY
+    ][:2]
+    in (["channel", "prior"], ["channel", "query"], ["mechanism", "prior"])
+]
+
+
+@pytest.mark.parametrize("routine", MEASURED)
+def test_who_gives_the_prior_first_is_told_that_the_channel_comes_first(routine: Any):
+    parameters = inspect.signature(routine).parameters.values()
+    first, second, *rest = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    channel = np.full((2, 2), 0.5)
+    given = [count(1)] if second.name == "query" else [[0.5, 0.5], Prior([0.5, 0.5])]
+    known = {"query": count(1), "alpha": 2.0, "size": 1}
+    others = [known.get(p.name, 0.5) for p in rest if p.default is p.empty]
+    for prior in given:
+        with pytest.raises(ValidationError, match=rf"^{first.name}: .*the {first.name} comes fir"):
+            routine(prior, channel, *others)
+
+
+def test_some_measures_have_a_prior():
+    assert len(MEASURED) > 40
 
 
 def test_a_seed_is_the_default_wherever_there_is_one():

@@ -15,6 +15,7 @@ from cvxleak.capacities import Capacity
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.design import MinLeakage
 from cvxleak.local_dp import MinLocalDP
+from cvxleak.measures import multiplicative_bayes_capacity
 from cvxleak.mechanisms import (
     FrequencyEstimate,
     binary_symmetric,
@@ -23,7 +24,6 @@ from cvxleak.mechanisms import (
     truncated_geometric,
 )
 from cvxleak.model import ChannelSet, Distortion, Mechanism, Prior, RecordSpace, TableQuery
-from cvxleak.papers import algorithms
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
 from cvxleak.queries import count, parity
@@ -39,7 +39,6 @@ PACKAGES = (
     "expressions",
     "constraints",
     "iterative",
-    "papers.algorithms",
     "audit",
     "capacities",
     "design",
@@ -65,6 +64,8 @@ FOUR = np.ones(4) / 4
 HALVES = [0.5, 0.5]
 ERROR = 1.0 - np.eye(2)
 RELEASE = np.array([[[0.45, 0.05]], [[0.05, 0.45]]])
+ANSWER = np.array([[[0.8, 0.2], [0.2, 0.8]]])
+LAWS = iterative.ReleaseLaws.of(RELEASE, ANSWER)
 ROUNDED = TableRelease(Table({"x": ["a", "b"]}, counts=[3, 1]), RandomRounding(3))
 PTABLE = Path(__file__).parents[1] / "examples" / "ptable.csv"
 DESIGN = {
@@ -119,6 +120,7 @@ FITTING: dict[str, Any] = {
     "leakage": 0.3,
     "lumped": LUMPED,
     "marginal": HALVES,
+    "measure": multiplicative_bayes_capacity,
     "mechanism": MECHANISM,
     "mechanisms": (MECHANISM, MECHANISM),
     "modulus": 3,
@@ -166,15 +168,16 @@ OWN: dict[str, dict[str, Any]] = {
     "proofs.read_certificates": {"path": "no such file"},
     "proofs.save_certificates": {"certificates": [CERTIFICATE], "path": "file"},
     "proofs.verify": {"certificate": CERTIFICATE},
-    "papers.algorithms.adaptive_penalty": {"distortion": np.eye(4)},
-    "papers.algorithms.alternating_design": {
+    "iterative.adaptive_penalty": {"distortion": np.eye(4)},
+    "iterative.alternating_design": {
         "source": np.ones((2, 2)) / 4,
         "distortion": ERROR[[[0, 1], [1, 0]]],
+        "entropy_floor": 0.0,
         "max_iterations": 2,
     },
     "iterative.blahut_rate_distortion": {"slope": 1.0},
     "iterative.distortion_blahut_arimoto": {"joint": RELEASE, "max_iterations": 100},
-    "papers.algorithms.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
+    "iterative.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
     "iterative.information_blahut_arimoto": {
         "joint": RELEASE,
         "restarts": 2,
@@ -188,13 +191,30 @@ OWN: dict[str, dict[str, Any]] = {
         "slope": 1.0,
         "tol": 1e-2,
     },
-    "papers.algorithms.multiplier_grid": {
+    "iterative.penalized_objective": {"channel": GEOMETRIC.matrix},
+    "iterative.multiplier_grid": {
         "joint": RELEASE,
         "mu_1": [0.3],
         "mu_2": [0.3],
         "max_iterations": 100,
     },
-    "papers.algorithms.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
+    "iterative.release_functional": {"joint": RELEASE, "kernel": ANSWER, "laws": LAWS},
+    "iterative.release_gradients": {"joint": RELEASE, "kernel": ANSWER},
+    "iterative.release_update": {"joint": RELEASE, "laws": LAWS},
+    "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
+    "constraints.pufferfish": {"pairs": [([1, 0, 0, 0], [0, 1, 0, 0])]},
+    "envelope.adaptive_composition": {"releases": [GEOMETRIC]},
+    "envelope.adaptive_composition_bound": {"releases": [GEOMETRIC]},
+    "envelope.deterministic_form": {"post_processing": GEOMETRIC},
+    "envelope.quantile_attack": {"share": 0.1},
+    "envelope.response_attack": {"epsilon": 1.0, "delta": 0.9},
+    "local_dp.class_three_distortions": {
+        "sources": [[0.5, 0.3, 0.2]],
+        "folding": [(0, 1, 2)],
+    },
+    "local_dp.class_three_leakage": {"sources": [[0.5, 0.3, 0.2]], "folding": [(0, 1, 2)]},
+    "measures.membership_epsilon": {"events": [[1, 0, 0, 0]]},
+    "measures.pufferfish_epsilon": {"pairs": [([1, 0, 0, 0], [0, 1, 0, 0])]},
     "local_dp.class_two_distortions": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_program": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},
@@ -230,6 +250,12 @@ OWN: dict[str, dict[str, Any]] = {
     "release.release_lagrangian": {"joint": RELEASE},
     "release.release_problem": {"joint": RELEASE, "epsilon": 0.1, "delta": 0.1},
     "release.release_sequence": {
+        "prior": HALVES,
+        "requests": [binary_symmetric(0.1)],
+        "epsilon": [0.1],
+        "delta": [0.1],
+    },
+    "release.release_strategy": {
         "prior": HALVES,
         "requests": [binary_symmetric(0.1)],
         "epsilon": [0.1],
@@ -551,7 +577,7 @@ def test_a_seed_that_is_none(rng: object):
     for attempt in (
         lambda: GEOMETRIC.sample(0, rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: iterative.joint_blahut_arimoto(LUMPED, 1.0, rng=rng),  # pyright: ignore[reportArgumentType]
-        lambda: algorithms.alternating_leakage(MECHANISM, 1.0, start="random", rng=rng),  # pyright: ignore[reportArgumentType]
+        lambda: iterative.alternating_leakage(MECHANISM, 1.0, start="random", rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: SMALL.solve(rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: cvxleak.leakage_curve(MECHANISM, [1.0], rng=rng),  # pyright: ignore[reportArgumentType]
     ):

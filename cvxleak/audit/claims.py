@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from html import escape
 from itertools import combinations
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from flint import fmpq
 from numpy.typing import ArrayLike
 
 from cvxleak.audit.claim_search import (
@@ -21,10 +23,11 @@ from cvxleak.audit.claim_search import (
     worst_for_zcdp,
 )
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import fraction, stacked
-from cvxleak.core.validation import dimensions, in_order, real_number, short
+from cvxleak.core.numbers import exact_law, fraction, stacked
+from cvxleak.core.validation import dimensions, in_order, privacy_level, real_number, short
 from cvxleak.core.value import preview
 from cvxleak.exact.balls import precision
+from cvxleak.exact.rationals import log_above, log_below
 from cvxleak.model import Channel, Mechanism, Prior, as_channel
 from cvxleak.model.prior import named_law
 from cvxleak.problem import Bound
@@ -32,6 +35,12 @@ from cvxleak.proofs import Certificate
 from cvxleak.proofs.checker import PROVERS
 
 __all__ = ["ClaimCheck", "Distinction", "check_claim"]
+
+ROUNDING = 1e-13
+"""Relative differences that rounding makes, of parameters and of ratios of probabilities."""
+
+SIMPLE = 1000
+"""Largest denominator of a ratio that is worth writing down exactly."""
 
 TOLERANCE = 1e-3
 """Relative gap between the bounds of a parameter that is searched for; the others have none."""
@@ -84,7 +93,11 @@ class ClaimCheck:
         The claimed value of the parameter.
     bound : Bound
         Lower and upper bound on the least parameter for which the claim is true: `lower` is
-        attained by the witness, a `Distinction`, and `upper` is proved by the certificate.
+        attained by the witness, a `Distinction`, and `upper` is proved by the certificate. Where
+        floats around the least epsilon do not decide, it is about the least delta at the claimed
+        epsilon, which is 0 exactly if the claim is true.
+    remedy : str
+        What to write instead, where only the last digits of floats decide.
 
     Examples
     --------
@@ -99,6 +112,7 @@ class ClaimCheck:
     claim: str
     stated: float
     bound: Bound
+    remedy: str = ""
 
     @property
     def verdict(self) -> str:
@@ -129,7 +143,9 @@ class ClaimCheck:
     def __str__(self) -> str:
         bound = self.bound
         text = f"{self.verdict}: {self.claim}; {bound.name} is {_ends(bound, self.stated)}"
-        return text if self.violation is None else f"{text}: {self.violation}"
+        if self.violation is not None:
+            text = f"{text}: {self.violation}"
+        return f"{text}; {self.remedy}" if self.remedy and not self.passed else text
 
 
 class _Asked(NamedTuple):
@@ -140,13 +156,18 @@ class _Asked(NamedTuple):
     kind: str
     name: str
     level: Mapping[str, Any]
+    odds: Fraction | None = None
+
+
+Compared = tuple[Any, list[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
 
 
 def check_claim(
     first: Mechanism | Channel | Prior | ArrayLike,
     second: Channel | Prior | ArrayLike | None = None,
     *,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
+    ratio: float | Fraction | str | None = None,
     delta: float | None = None,
     zcdp: float | None = None,
     renyi: tuple[float, float] | None = None,
@@ -176,8 +197,12 @@ def check_claim(
     second : Channel, Prior or array_like, optional
         Output distributions to compare with those of `first`, row by row; a single one may be a
         vector. For example, a program's outputs with and without one person.
-    epsilon, delta : float, optional
-        epsilon in nats, at least 0; delta a probability, 0 if left out.
+    epsilon : float or str, optional
+        In nats, at least 0. The text "log(3)" stands for that number exactly.
+    ratio : float, Fraction or str, optional
+        e^epsilon in place of epsilon, at least 1 and exact: ``ratio=3`` is ``epsilon="log(3)"``.
+    delta : float, optional
+        A probability, 0 if left out; only with `epsilon` or `ratio`.
     zcdp : float, optional
         rho, in nats.
     renyi : tuple of float, optional
@@ -189,7 +214,8 @@ def check_claim(
     -------
     ClaimCheck
         PASS with a certificate for `cvxleak.verify`; FAIL with a counterexample, which anyone can
-        recompute; or OPEN, if the least rho is too close to the claimed one to decide.
+        recompute; or OPEN, if a least rho, mu or delta, or an epsilon of finite order, is too close
+        to the claimed one to decide. A claim of epsilon alone is always decided.
 
     Raises
     ------
@@ -205,17 +231,27 @@ def check_claim(
     -----
     Probabilities and the claim are taken as written. A channel whose rows differ by a factor of e^1
     up to floating-point rounding may have an epsilon of 1.0000000000000002; it then fails the claim
-    epsilon = 1. Bun and Steinke (2016) define zCDP, Mironov (2017) Rényi differential privacy,
-    Dong, Roth and Su (2022) Gaussian differential privacy. "Certificates" in the documentation
-    derives both bounds.
+    epsilon = 1, and the answer says by how little, and what to write instead. The mechanisms of
+    `cvxleak.mechanisms` are rounded towards privacy and pass their own epsilon. Exact probabilities
+    ("3/4") and an exact epsilon ("log(3)") are compared exactly.
+
+    Bun and Steinke (2016) define zCDP, Mironov (2017) Rényi differential privacy, Dong, Roth and Su
+    (2022) Gaussian differential privacy. "Certificates" in the documentation derives both bounds.
 
     Examples
     --------
+    Warner's randomized response, exactly and as floats:
+
+    >>> from cvxleak.audit import check_claim
+    >>> print(check_claim([["3/4", "1/4"], ["1/4", "3/4"]], epsilon="log(3)"))
+    PASS: log(3)-DP; delta is 0
+    >>> print(check_claim([["3/4", "1/4"], ["1/4", "3/4"]], epsilon=1.0986))
+    FAIL: 1.0986-DP; epsilon is 1.09861 nats: 0 against 1, output [0]
+
     A noisy maximum: the candidate with most votes, by the exponential mechanism at epsilon = 1, for
     which 1/8-zCDP is stated. A program that forgets the 2 in its denominator spends four times as
     much:
 
-    >>> from cvxleak.audit import check_claim
     >>> from cvxleak.mechanisms import exponential
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> one = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
@@ -229,8 +265,18 @@ def check_claim(
     >>> print(check_claim(wrong, zcdp=0.125))
     FAIL: 0.125-zCDP; rho is 0.424741 nats: (0, 2, 2) against (0, 3, 1) at order 1.4738, output [2]
     """
-    asked = _asked(epsilon, delta, zcdp, renyi, gdp)
-    matrix, pairs, labels, outputs = _compared(first, second)
+    asked = _asked(_level(epsilon, ratio), delta, zcdp, renyi, gdp)
+    compared = _compared(first, second)
+    answer = _answer(asked, compared)
+    remedy = _remedy(asked, answer, compared[0])
+    if asked.level.get("alpha") == "inf" and not _decided(asked, answer.bound):
+        answer = _answer(_at_level(asked), compared)
+    return replace(answer, remedy=remedy)
+
+
+def _answer(asked: _Asked, compared: Compared) -> ClaimCheck:
+    """Return what is claimed, and bounds on its parameter."""
+    matrix, pairs, labels, outputs = compared
     begun = perf_counter()
     laws = [Laws(matrix[u], matrix[v]) for u, v in pairs]
     found = _worst(asked, laws + [one.flipped for one in laws])
@@ -275,23 +321,86 @@ def _worst(asked: _Asked, laws: Sequence[Laws]) -> Found:
     """Return which of the distributions are distinguished best, and how."""
     if asked.kind == "zcdp":
         return worst_for_zcdp(laws, asked.stated)
+    if asked.kind == "dp-profile" and asked.stated == 0:
+        return worst_for_divergence(laws, math.inf)
     if asked.kind == "renyi-dp":
         return worst_for_divergence(laws, float(asked.level["alpha"]))
     if asked.kind == "dp-profile":
-        return worst_for_event(laws, asked.level["epsilon"])
+        return worst_for_event(laws, privacy_level(asked.level["epsilon"], "epsilon")[0])
     return worst_for_shift(laws)
 
 
+def _decided(asked: _Asked, bound: Bound) -> bool:
+    """Whether bounds on the least epsilon, which are floats, prove or refute the claim."""
+    stated = asked.stated
+    low, high = stated, stated
+    if asked.odds is not None:
+        odds = fmpq(asked.odds.numerator, asked.odds.denominator)
+        low, high = log_below(odds), log_above(odds)
+    return _at_most(bound.upper, low) or not _at_most(bound.lower, high)
+
+
+def _at_level(asked: _Asked) -> _Asked:
+    """Return the same claim as one about the least delta at its epsilon."""
+    level = f"log({asked.odds})" if asked.odds is not None else asked.stated
+    claim = asked.claim if asked.odds is not None else f"{asked.stated!r}-DP"
+    return _Asked(claim, 0.0, "dp-profile", "delta", {"epsilon": level})
+
+
+def _remedy(asked: _Asked, answer: ClaimCheck, matrix: Any) -> str:
+    """Say what to write instead, where only the last digits of floats decide."""
+    bound, stated = answer.bound, asked.stated
+    if _at_most(bound.upper, stated) or not bound.upper - stated <= ROUNDING * (1 + stated):
+        return ""
+    excess = float(fraction(bound.upper) - fraction(stated))
+    keyword = {"rho": "zcdp", "mu": "gdp"}.get(bound.name, bound.name)
+    value = repr(bound.upper)
+    if asked.level.get("alpha", "inf") != "inf":
+        keyword, value = "renyi", f"({asked.level['alpha']!r}, {value})"
+    text = f"it holds up to {excess:.0e}, the rounding of your numbers; write {keyword}={value}"
+    odds = _near_odds(bound, matrix) if asked.level.get("alpha") == "inf" else None
+    if odds is None:
+        return text
+    return f'{text}, or exact numbers: probabilities such as "3/4" and epsilon="log({odds})"'
+
+
+def _near_odds(bound: Bound, matrix: Any) -> Fraction | None:
+    """Return the simple fraction next to the largest ratio of probabilities, if there is one."""
+    assert bound.certificate is not None
+    p, r = (exact_law(matrix[x]) for x in bound.certificate.witness["pair"])
+    odds = max(x / y for x, y in zip(p, r, strict=True) if y)
+    simple = odds.limit_denominator(SIMPLE)
+    return simple if abs(odds / simple - 1) <= ROUNDING else None
+
+
+Level = tuple[str, float, Fraction | None]
+
+
+def _level(epsilon: Any, ratio: Any) -> Level | None:
+    """Return the keyword of a claimed epsilon, the epsilon, and e^epsilon if that is exact."""
+    if ratio is None:
+        return (
+            None
+            if epsilon is None
+            else ("epsilon", *privacy_level(epsilon, "epsilon", open_high=True))
+        )
+    if epsilon is not None:
+        raise ValidationError("ratio: found epsilon as well; ratio is e^epsilon, in its place")
+    odds = fraction(real_number(ratio, "ratio", 1.0, open_high=True))
+    return "ratio", privacy_level(f"log({odds})", "ratio")[0], odds
+
+
 def _asked(
-    epsilon: float | None,
+    epsilon: Level | None,
     delta: float | None,
     zcdp: float | None,
     renyi: tuple[float, float] | None,
     gdp: float | None,
 ) -> _Asked:
     """Return the one claim that is made."""
-    made = {"epsilon": epsilon, "zcdp": zcdp, "renyi": renyi, "gdp": gdp}
-    named = [name for name, value in made.items() if value is not None]
+    made = {"zcdp": zcdp, "renyi": renyi, "gdp": gdp}
+    named = [epsilon[0]] if epsilon is not None else []
+    named += [name for name, value in made.items() if value is not None]
     if len(named) != 1:
         found = " and ".join(named) or "no claim"
         raise ValidationError(
@@ -303,12 +412,15 @@ def _asked(
             f"delta: found {short(delta)} without epsilon; it is only allowed together with epsilon"
         )
     if epsilon is not None:
-        level = real_number(epsilon, "epsilon", 0.0, open_high=True)
+        _, level, odds = epsilon
+        text = f"{level:.10g}" if odds is None else f"log({odds})"
         allowed = 0.0 if delta is None else real_number(delta, "delta", 0.0, 1.0)
         if allowed == 0:
-            return _Asked(f"{level:.10g}-DP", level, "renyi-dp", "epsilon", {"alpha": "inf"})
-        claim = f"({level:.10g}, {allowed:.10g})-DP"
-        return _Asked(claim, allowed, "dp-profile", "delta", {"epsilon": level})
+            return _Asked(f"{text}-DP", level, "renyi-dp", "epsilon", {"alpha": "inf"}, odds)
+        claim = f"({text}, {allowed:.10g})-DP"
+        return _Asked(
+            claim, allowed, "dp-profile", "delta", {"epsilon": level if odds is None else text}
+        )
     if zcdp is not None:
         rho = real_number(zcdp, "zcdp", 0.0, open_high=True)
         return _Asked(f"{rho:.10g}-zCDP", rho, "zcdp", "rho", {})
@@ -323,9 +435,6 @@ def _asked(
     claim = f"({alpha:.10g}, {level:.10g})-Rényi DP"
     stored = "inf" if math.isinf(alpha) else alpha
     return _Asked(claim, level, "renyi-dp", "epsilon", {"alpha": stored})
-
-
-Compared = tuple[Any, list[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
 
 
 def _compared(

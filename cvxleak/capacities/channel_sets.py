@@ -80,9 +80,7 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
 
 
 def _best(rows: Array, gap: Gap, clock: Clock) -> Array:
-    run = capacity_interior_point(
-        rows, tol=gap.absolute / 4, max_iterations=100, time_limit=clock.limit
-    )
+    run = capacity_interior_point(rows, tol=gap.absolute / 4, max_iterations=100, **clock.limits)
     return run.point / run.point.sum()
 
 

@@ -100,7 +100,7 @@ class Capacity(Problem):
         merged = merged_columns(matrix[firsts], proportional_columns(matrix[firsts]))
         # Half of the gap is left to rounding.
         run = capacity_interior_point(
-            merged, tol=gap.absolute / 2, max_iterations=NEWTON_STEPS, time_limit=clock.limit
+            merged, tol=gap.absolute / 2, max_iterations=NEWTON_STEPS, **clock.limits
         )
         late = clock.late
         point = np.zeros(len(matrix))

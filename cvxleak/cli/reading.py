@@ -34,7 +34,13 @@ def read_toml(data: bytes, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8-sig"), parse_float=read_number)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValidationError(f"{name}: not a TOML file: {error}") from error
+        remedy = (
+            "; cvxleak capacity takes a CSV file of a channel, and cvxleak audit --samples, "
+            "--microdata or --published one of data"
+            if name.lower().endswith(".csv")
+            else "; docs/specs.md describes what a spec has"
+        )
+        raise ValidationError(f"{name}: not a TOML file: {error}{remedy}") from error
     except OverflowError as error:
         raise ValidationError(f"{name}: a number in it is too large for a float") from error
 

@@ -283,14 +283,21 @@ def render_sweep(results: Sweep, console: Console, heading: Sequence[str]) -> No
         page.write(f"At {points[0]}{others}: {message}", indent="  ")
 
 
+MORE = {
+    Stopped.TIME_LIMIT: "--time-limit gives more time",
+    Stopped.WORK_LIMIT: "--work-limit allows more work",
+}
+"""What carries a search on that a limit ended."""
+
+
 def _why_open(report: Report) -> str:
     """Say what `bracketed` means, why searches ended, and what more time would do."""
     reasons = dict.fromkeys(q.stopped for q in report.quantities if q.open and q.stopped)
     if report.interrupted:
         reasons = {Stopped.INTERRUPTED: None}
     text = "; ".join([Status.BRACKETED.value, *(reason.value for reason in reasons)])
-    more = ": --time-limit gives more time" if Stopped.TIME_LIMIT in reasons else ""
-    return f"bracketed: {text}{more}."
+    more = [said for reason, said in MORE.items() if reason in reasons]
+    return f"bracketed: {text}{': ' if more else ''}{', '.join(more)}."
 
 
 def _bracket(head: str = "", line: str = "\n") -> Columns:

@@ -83,7 +83,9 @@ class SpecFile:
             section, _, name = key.partition(".")
             part = content.setdefault(section, {})
             if not name or not isinstance(part, dict):
-                raise ValidationError(f"{self.path}: {key}: a key of a section is needed")
+                raise ValidationError(
+                    f"{self.path}: {key}: a key of a section is needed, as in query.n"
+                )
             single = is_list(section, name) and not isinstance(value, list)
             part[name] = [value] if single else value
         other = copy.copy(self)
@@ -125,7 +127,7 @@ class SpecFile:
                 wanted = " or ".join(f"[{name}]" for name in choice)
                 lines.append(f"{self.path}: {command} needs {wanted}")
         if lines:
-            raise ValidationError("\n".join(lines))
+            raise ValidationError("\n".join(lines) + "; docs/specs.md describes what a spec has")
 
     @contextmanager
     def at(self, key: str, *, naming: bool = True) -> Iterator[None]:

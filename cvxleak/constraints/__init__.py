@@ -36,7 +36,7 @@ from cvxleak.constraints.leakage import (
     vulnerability_budget,
 )
 from cvxleak.constraints.priors import entropy_floor, ordered_prior, prior_polytope
-from cvxleak.constraints.privacy import local_dp, record_dp
+from cvxleak.constraints.privacy import local_dp, pufferfish, record_dp
 
 __all__ = [
     "capacity_budget",
@@ -57,6 +57,7 @@ __all__ = [
     "pml",
     "post_processed",
     "prior_polytope",
+    "pufferfish",
     "record_dp",
     "record_mi_budget",
     "renyi_dp",

@@ -38,7 +38,7 @@ LARGEST = 10**6
 """Most rows or columns of a channel variable."""
 
 
-def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
+def channel(k: int, m: int | None = None) -> tuple[cp.Variable, list[cp.Constraint]]:
     """Return a variable for the rows q(y|x) of a channel, and the constraint that they sum to one.
 
     ``Q, rows = channel(k, m)``: Q >= 0 is an attribute of the variable, so that CVXPY knows the
@@ -50,8 +50,8 @@ def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
     ----------
     k : int
         The number of inputs.
-    m : int
-        The number of outputs.
+    m : int, optional
+        The number of outputs; k if left out.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
     Raises
     ------
     ValidationError
-        Numbers that are not from 1 to 1,000,000.
+        Numbers that are not from 1 to 1,000,000, or a shape in place of two numbers.
 
     See Also
     --------
@@ -79,9 +79,11 @@ def channel(k: int, m: int) -> tuple[cp.Variable, list[cp.Constraint]]:
     >>> round(float(problem.solve()), 6)  # e / (1 + e)
     0.731059
     """
-    q = cp.Variable(
-        (whole_number(k, "k", 1, LARGEST), whole_number(m, "m", 1, LARGEST)), nonneg=True
-    )
+    if isinstance(k, (tuple, list)):
+        raise ValidationError(f"k: found the shape {short(k)}; pass two numbers: channel(k, m)")
+    inputs = whole_number(k, "k", 1, LARGEST)
+    outputs = inputs if m is None else whole_number(m, "m", 1, LARGEST)
+    q = cp.Variable((inputs, outputs), nonneg=True)
     return q, row_stochastic(q)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 import cvxpy as cp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cvxleak.expressions.arguments import Rows, rows_expression
 from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
 from cvxleak.expressions.pairs import neighbors_of, row_pairs
-from cvxleak.model import Query, RecordSpace
+from cvxleak.measures.pufferfish import secret_pairs
+from cvxleak.model import Prior, Query, RecordSpace
 
-__all__ = ["local_dp", "record_dp"]
+__all__ = ["local_dp", "pufferfish", "record_dp"]
 
 MOST = math.exp(20)
 """Largest factor between rows: solvers fail at e^50, and e^20 excludes hardly a channel."""
@@ -67,6 +70,59 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
         return _compared(q, None, factor, slack)
     least = cp.outer(np.ones(k), cp.Variable(m))
     return [q == least] if is_number(factor, 1.0) else [least <= q, q <= factor * least]
+
+
+def pufferfish(
+    channel: Rows,
+    priors: Iterable[Prior | ArrayLike],
+    pairs: Iterable[Sequence[ArrayLike]],
+    epsilon: Budget,
+) -> list[cp.Constraint]:
+    """Return Pufferfish privacy: P(y|s, theta) <= e^epsilon P(y|s', theta) and the converse.
+
+    For all outputs y, beliefs theta and pairs (s, s') of secrets; linear in the channel.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    priors : iterable of Prior or array_like, each of shape (k,)
+        The beliefs theta on the inputs.
+    pairs : iterable of pairs of array_like, each of shape (k,)
+        The secrets, as in `cvxleak.measures.pufferfish_epsilon`.
+    epsilon : float or cp.Parameter
+        In nats, from 0 to 700; above 20 as for `local_dp`.
+
+    Raises
+    ------
+    ValidationError
+        As for `cvxleak.measures.pufferfish_epsilon`, or an epsilon that is out of range.
+
+    Notes
+    -----
+    DALENIUS (51). DPP when epsilon is a Parameter.
+
+    Examples
+    --------
+    The first of two bits that are surely equal, with the least error at epsilon = log 3:
+
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import channel, pufferfish
+    >>> Q, rows = channel(4, 2)  # datasets 00, 01, 10, 11; the first bit is released
+    >>> secrets = [([1, 1, 0, 0], [0, 0, 1, 1])]
+    >>> private = rows + pufferfish(Q, [[0.5, 0, 0, 0.5]], secrets, np.log(3))
+    >>> error = (Q[0, 1] + Q[3, 0]) / 2
+    >>> round(float(cp.Problem(cp.Minimize(error), private).solve()), 6)
+    0.25
+    """
+    q = rows_expression(channel)
+    factor = exponential(epsilon, "epsilon", most=MOST)
+    found: list[cp.Constraint] = []
+    for one, other in secret_pairs(q.shape[0], priors, pairs):
+        first, second = one @ q, other @ q
+        found += [first <= factor * second, second <= factor * first]
+    return found
 
 
 def record_dp(

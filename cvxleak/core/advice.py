@@ -14,14 +14,22 @@ import numpy as np
 
 from cvxleak.core.numbers import Array, fraction
 
-__all__ = ["advice_on_kind", "advice_on_shape", "advice_on_sums"]
+__all__ = [
+    "advice_on_instance",
+    "advice_on_kind",
+    "advice_on_order",
+    "advice_on_shape",
+    "advice_on_sums",
+]
 
 MAKERS = {
     "Bound": "; the solve of a problem returns one",
     "Channel": "; Channel(matrix) makes one",
     "ChannelSet": "; ChannelSet.from_printed and ChannelSet(lower, upper) make one",
     "Mechanism": "; Mechanism(query, channel) makes one (capacity takes a channel alone)",
+    "Problem": "; a named one is, such as cvxleak.design.DesignForPrior(prior, distortion, budget)",
     "Query": "; cvxleak.queries has the usual ones, such as count(10)",
+    "Table": "; Table({'sex': ['f', 'm']}) makes one, and Table.from_published(path) of a file",
     "RecordSpace": "; RecordSpace.binary(n) makes one of n records",
 }
 """What makes an object of a class that newcomers have no object of."""
@@ -33,35 +41,63 @@ MOST_DIGITS = 12
 """Most decimals that somebody prints; more are those of a computation."""
 
 
-def advice_on_kind(given: object, error: Exception) -> str:
+def advice_on_instance(given: object, kind: str, name: str) -> str:
+    """Return what makes an object of a kind, and whether a distribution has taken its place.
+
+    Examples
+    --------
+    >>> from cvxleak.core.advice import advice_on_instance
+    >>> advice_on_instance(3, "Channel", "channel")
+    '; Channel(matrix) makes one'
+    """
+    numbers = isinstance(given, (list, tuple)) and not any(hasattr(x, "__len__") for x in given)
+    law = numbers or hasattr(given, "probabilities") or getattr(given, "ndim", 0) == 1
+    return MAKERS.get(kind, "") + (advice_on_order(name) if law else "")
+
+
+def advice_on_order(name: str) -> str:
+    """Return which argument comes first, if it is a channel that was found to be something else.
+
+    Examples
+    --------
+    >>> from cvxleak.core.advice import advice_on_order
+    >>> advice_on_order("channel")
+    '; the channel comes first, a prior or a query after it'
+    """
+    first = name in ("channel", "mechanism")
+    return f"; the {name} comes first, a prior or a query after it" if first else ""
+
+
+def advice_on_kind(given: object, error: Exception, name: str) -> str:
     """Return what is wrong with values that are no numbers, and what reads them.
 
     Examples
     --------
     >>> from cvxleak.core.advice import advice_on_kind
-    >>> advice_on_kind("matrix.csv", ValueError("'matrix.csv' is not a number"))
+    >>> advice_on_kind("q.csv", ValueError("'q.csv' is not a number"), "channel")
     '; from_csv reads a file'
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and "." in given):
         return "; from_csv reads a file"
     if isinstance(given, Mapping):
-        return "; pass its values as a list, and its keys as labels"
+        return f"; pass its values as a list, and its keys as labels{advice_on_order(name)}"
     if "inhomogeneous" in str(error):
         return " (its rows are not equally long)"
-    return f" ({error})"
+    return f" ({error}){'' if isinstance(given, (list, str)) else advice_on_order(name)}"
 
 
-def advice_on_shape(shape: tuple[int, ...], ndim: int) -> str:
+def advice_on_shape(shape: tuple[int, ...], ndim: int, name: str) -> str:
     """Return how to write what came in another shape than that of a matrix or of a vector.
 
     Examples
     --------
     >>> from cvxleak.core.advice import advice_on_shape
-    >>> advice_on_shape((3,), 2)
+    >>> advice_on_shape((3,), 2, "matrix")
     '; write a single row as [[...]], a single column as [[...], [...]]'
     """
     if ndim == 2 and len(shape) < 2:
-        return "; write a single row as [[...]], a single column as [[...], [...]]"
+        single = "; write a single row as [[...]], a single column as [[...], [...]]"
+        return advice_on_order(name) + single
     return "; .ravel() makes a vector of it" if ndim == 1 and max(shape, default=0) > 1 else ""
 
 
@@ -111,7 +147,7 @@ def _of_rounding(array: Array, off: Array, kind: np.dtype[Any], tolerance: float
         remedy = (
             "give more digits, fractions such as '1/3', or divide by the sum"
             if array.ndim == 1
-            else f"cvxleak.model.ChannelSet.from_printed(matrix, {digits}), for files .from_csv, "
+            else f"cvxleak.ChannelSet.from_printed(matrix, {digits}), for files .from_csv, "
             f"in a spec file digits = {digits}, is the set of all channels that are printed like "
             "this; fractions such as '1/3' are exact"
         )

@@ -36,6 +36,7 @@ __all__ = [
     "fraction",
     "from_json",
     "integer_law",
+    "logarithm_of",
     "ratio",
     "same_numbers",
     "smallest",
@@ -52,6 +53,7 @@ LONGEST = 4_000
 
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d+/\d+", re.ASCII)
+_LOGARITHM = re.compile(r"\s*log\(([^()]*)\)\s*", re.ASCII)
 
 _POWERS = tuple(10**places for places in range(400))
 """More than the places of the least positive float."""
@@ -237,6 +239,29 @@ def as_written(value: Any) -> float:
     if near == 0 and exact:
         raise ValueError("too close to 0 for a float")
     return near if Fraction(_repr(near)) == exact else ExactFloat(Fraction(exact))
+
+
+def logarithm_of(value: Any) -> Fraction | None:
+    """Return r of a number that is written as the text "log(r)", otherwise None.
+
+    Raises
+    ------
+    ValueError
+        An r that is no positive number.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import logarithm_of
+    >>> logarithm_of("log(3)"), logarithm_of("log(1.5)"), logarithm_of(1.1)
+    (Fraction(3, 1), Fraction(3, 2), None)
+    """
+    found = _LOGARITHM.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    exact = _of_text(found[1].strip())
+    if isinstance(exact, float) or exact <= 0:
+        raise ValueError("a logarithm of a positive number is needed")
+    return Fraction(exact)
 
 
 def _of_text(text: str) -> Fraction | float:

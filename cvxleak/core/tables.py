@@ -163,7 +163,7 @@ def read_table(
         if rows and delimiter == ",":
             _check_separator(rows, text, path)
     if not rows:
-        raise ValidationError(f"path: {os.fspath(path)!r} is empty")
+        raise ValidationError(f"path: {os.fspath(path)!r} is empty; rows of cells are needed")
     if spaces:
         rows = _with_corner(rows, text, path)
     first, width = rows[0][0], len(rows[0][1])

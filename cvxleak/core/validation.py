@@ -6,13 +6,20 @@ import math
 import numbers
 import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Set
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import ExactArray, ExactFloat, as_written, exact_array
+from cvxleak.core.numbers import (
+    ExactArray,
+    ExactFloat,
+    as_written,
+    exact_array,
+    logarithm_of,
+)
 from cvxleak.core.wording import are, counted, whole_text
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -54,9 +61,9 @@ short = _Short().repr
 def instance(value: Any, kind: type[Kind], name: str) -> Kind:
     """Return `value`, or say that it is not of this kind."""
     if not isinstance(value, kind):
-        from cvxleak.core.advice import MAKERS
+        from cvxleak.core.advice import advice_on_instance
 
-        remedy = MAKERS.get(kind.__name__, "")
+        remedy = advice_on_instance(value, kind.__name__, name)
         raise ValidationError(f"{name}: expected a {kind.__name__}, found {short(value)}{remedy}")
     return value
 
@@ -96,14 +103,14 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
 
         raise ValidationError(
             f"{name}: expected an array of real numbers, found {short(values)}"
-            f"{advice_on_kind(values, error)}"
+            f"{advice_on_kind(values, error, name)}"
         ) from error
     if array.ndim != ndim:
         from cvxleak.core.advice import advice_on_shape
 
         raise ValidationError(
             f"{name}: expected {ndim} dimension(s), found shape {array.shape}"
-            f"{advice_on_shape(array.shape, ndim)}"
+            f"{advice_on_shape(array.shape, ndim, name)}"
         )
     if not isinstance(array, ExactArray):
         array = np.add(array, 0.0, order="C")  # -0.0 becomes 0.0: equal arrays have equal bytes.
@@ -302,6 +309,19 @@ def real_number(
     if math.isnan(number) or below or above:
         raise ValidationError(f"{name}: found {short(value)}; it must be in {interval}")
     return number
+
+
+def privacy_level(value: Any, name: str, **interval: bool) -> tuple[float, Fraction | None]:
+    """Return an epsilon >= 0 in nats, and e^epsilon exactly if it is written as in "log(3)"."""
+    try:
+        odds = logarithm_of(value)
+    except ValueError as error:
+        raise ValidationError(f"{name}: found {short(value)}; {error}") from error
+    if odds is None:
+        return real_number(value, name, 0, **interval), None
+    if odds < 1:
+        raise ValidationError(f"{name}: found {short(value)}; it must be at least log(1) = 0")
+    return math.log(odds.numerator) - math.log(odds.denominator), odds
 
 
 def number_or_nan(value: Any, name: str) -> float:

@@ -56,7 +56,7 @@ class Alternation:
     is LEAKAGE's Algorithm 6 or 9; if it uses all, it is a cutting-set method.
 
     The results are not proved, since the adversary step ends at local optima;
-    `cvxleak.problem.verify_iterates` proves bounds for the channels.
+    `cvxleak.verify_iterates` proves bounds for the channels.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Alternation:
 
     Notes
     -----
-    LEAKAGE Algorithms 6 and 9 (`cvxleak.papers.algorithms.alternating_design` has them as printed).
+    LEAKAGE Algorithms 6 and 9 (`cvxleak.iterative.alternating_design` has them as printed).
 
     Examples
     --------

@@ -1,6 +1,13 @@
 """The PML envelope: a bound on pointwise leakage after any post-processing (ENVELOPE)."""
 
+from cvxleak.envelope.attacks import (
+    ResponseAttack,
+    deterministic_form,
+    quantile_attack,
+    response_attack,
+)
 from cvxleak.envelope.bounds import (
+    adaptive_composition,
     adaptive_composition_bound,
     composition_bound,
     envelope_lower_bound,
@@ -31,8 +38,11 @@ __all__ = [
     "FailureProbability",
     "PMLEnvelope",
     "PMLMechanism",
+    "ResponseAttack",
+    "adaptive_composition",
     "adaptive_composition_bound",
     "composition_bound",
+    "deterministic_form",
     "envelope_curve",
     "envelope_lower_bound",
     "envelope_upper_bound",
@@ -41,8 +51,10 @@ __all__ = [
     "optimal_pml_mechanism",
     "output_count_bound",
     "pml_envelope",
+    "quantile_attack",
     "release_types",
     "repeated_releases",
+    "response_attack",
     "response_condition",
     "response_dp_epsilon",
     "response_envelope",

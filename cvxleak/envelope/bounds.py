@@ -6,20 +6,23 @@ leakage of an outcome.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import SIZE_LIMIT, Array, in_order, whole_number
+from cvxleak.core.wording import counted
 from cvxleak.measures._laws import aligned
 from cvxleak.measures.events import binary_envelope
 from cvxleak.measures.leakage import conditional_maximal_leakage, max_information, maximal_leakage
 from cvxleak.measures.pointwise import pml_right_quantile, probabilities_in
-from cvxleak.model import Channel, Prior
+from cvxleak.model import Channel, Prior, as_channel
 
 __all__ = [
+    "adaptive_composition",
     "adaptive_composition_bound",
     "composition_bound",
     "envelope_lower_bound",
@@ -240,21 +243,80 @@ def composition_bound(
     return _over(sum(maximal_leakage(channel, prior) for channel in releases), level)[()]
 
 
-def adaptive_composition_bound(
-    prior: Prior | ArrayLike,
-    first: Channel | ArrayLike,
-    second: Sequence[Channel | ArrayLike],
-    delta: ArrayLike,
-) -> Array:
-    """Return L(X -> Y1) + L(X -> Y2 | Y1) + log 1/delta, in nats.
-
-    An upper bound on the envelope of both outputs together, where the second release may depend on
-    the first output. For more releases, let `first` be the channel of all but the last.
+def adaptive_composition(releases: Sequence[Any]) -> Channel:
+    """Return the channel to all outputs of releases that may depend on the outputs before.
 
     Parameters
     ----------
-    prior, first, second
-        As in `conditional_maximal_leakage`.
+    releases : sequence
+        First a channel from the input, P(y1|x). Then, for each further release, a sequence of
+        channels from the input, one for each history of outputs, in lexicographic order.
+
+    Returns
+    -------
+    Channel
+        To the tuples (y1, ..., yn), in lexicographic order.
+
+    Raises
+    ------
+    ValidationError
+        If there is no release, or the channels do not match.
+
+    See Also
+    --------
+    pml_envelope : Its exact envelope.
+
+    Examples
+    --------
+    A second answer only where the first one tells nothing:
+
+    >>> from cvxleak.envelope import adaptive_composition
+    >>> erasure, noisy = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]], [[0.75, 0.25], [0.25, 0.75]]
+    >>> silent = [[1.0], [1.0]]
+    >>> both = adaptive_composition([erasure, [silent, silent, noisy]])
+    >>> both.outputs, both.matrix[0]
+    (((0, 0), (1, 0), (2, 0), (2, 1)), array([0.5  , 0.   , 0.375, 0.125]))
+    """
+    steps = in_order(releases, "releases")
+    if not steps:
+        raise ValidationError("releases: found none; at least one is needed")
+    first = as_channel(steps[0], "releases[0]")
+    past: list[tuple[Hashable, ...]] = [(y,) for y in first.outputs]
+    joint = Channel(first.matrix, first.inputs, past)
+    for i, step in enumerate(steps[1:], start=1):
+        plan = in_order(step, f"releases[{i}]")
+        if len(plan) != len(past):
+            raise ValidationError(
+                f"releases[{i}]: found {counted(len(plan), 'channel')}; one is needed for each of "
+                f"the {len(past)} histories of outputs"
+            )
+        then = [as_channel(channel, f"releases[{i}][{h}]") for h, channel in enumerate(plan)]
+        for h, channel in enumerate(then):
+            if channel.shape[0] != joint.shape[0]:
+                raise ValidationError(
+                    f"releases[{i}][{h}]: found {counted(channel.shape[0], 'row')}; the first "
+                    f"release has {joint.shape[0]}"
+                )
+        columns = [joint.matrix[:, [h]] * channel.matrix for h, channel in enumerate(then)]
+        past = [(*h, y) for h, q in zip(past, then, strict=True) for y in q.outputs]
+        joint = Channel(np.hstack(columns), joint.inputs, past)
+    return joint
+
+
+def adaptive_composition_bound(
+    prior: Prior | ArrayLike, releases: Sequence[Any], delta: ArrayLike
+) -> Array:
+    """Return sum_i L(X -> Y_i | Y_1, ..., Y_(i-1)) + log 1/delta, in nats.
+
+    An upper bound on the envelope of all outputs together, where a release may depend on the
+    outputs before it.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The distribution of the input.
+    releases : sequence
+        As in `adaptive_composition`.
     delta : float or array_like
         In [0, 1]; inf at 0.
 
@@ -267,9 +329,13 @@ def adaptive_composition_bound(
     ValidationError
         If the arguments do not match, or delta is out of range.
 
+    See Also
+    --------
+    cvxleak.measures.conditional_maximal_leakage : One term of the sum.
+
     Notes
     -----
-    ENVELOPE section IV-A, after Theorem 3.
+    ENVELOPE section IV-A, after Theorem 3, for any number of releases.
 
     Examples
     --------
@@ -277,11 +343,16 @@ def adaptive_composition_bound(
     >>> erasure = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
     >>> noisy, silent = [[0.9, 0.1], [0.1, 0.9]], [[1.0, 0.0], [1.0, 0.0]]
     >>> plan = [noisy, noisy, silent]  # ask again only where the answer is known
-    >>> round(float(adaptive_composition_bound([0.5, 0.5], erasure, plan, 1.0)), 6)  # log 1.5
+    >>> round(float(adaptive_composition_bound([0.5, 0.5], [erasure, plan], 1.0)), 6)  # log 1.5
     0.405465
     """
     level = probabilities_in(delta, "delta")
-    leakage = maximal_leakage(first, prior) + conditional_maximal_leakage(first, second, prior)
+    steps = in_order(releases, "releases")
+    leakage = maximal_leakage(adaptive_composition(steps[:1]), prior)
+    for i in range(1, len(steps)):
+        past = adaptive_composition(steps[:i])
+        plan = in_order(steps[i], f"releases[{i}]")
+        leakage += conditional_maximal_leakage(past, plan, prior)
     return _over(leakage, level)[()]
 
 

@@ -31,6 +31,7 @@ from cvxleak.model import Prior
 
 __all__ = [
     "EnvelopePiece",
+    "Response",
     "four_level_prior",
     "response_condition",
     "response_dp_epsilon",
@@ -143,7 +144,7 @@ def response_envelope(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike
     >>> response_envelope([0.2, 0.3, 0.5], 1.0, [0.1, 0.5, 0.9]).round(6)
     array([0.704605, 0.584265, 0.379885])
     """
-    return _evaluated(delta, _Response(prior, epsilon).exact)
+    return _evaluated(delta, Response(prior, epsilon).exact)
 
 
 def response_envelope_pieces(prior: Prior | ArrayLike, epsilon: float) -> tuple[EnvelopePiece, ...]:
@@ -175,7 +176,7 @@ def response_envelope_pieces(prior: Prior | ArrayLike, epsilon: float) -> tuple[
     >>> [round(piece.end, 6) for piece in response_envelope_pieces([0.2, 0.3, 0.5], 1.0)]
     [0.284777, 0.342388, 0.657987, 0.894029, 1.0]
     """
-    return _Response(prior, epsilon).pieces()
+    return Response(prior, epsilon).pieces()
 
 
 def response_lower_bound(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike) -> Array:
@@ -215,7 +216,7 @@ def response_lower_bound(prior: Prior | ArrayLike, epsilon: float, delta: ArrayL
     >>> response_lower_bound([0.2, 0.3, 0.5], 1.0, [0.1, 0.5, 0.9]).round(6)
     array([0.704605, 0.584265, 0.379885])
     """
-    return _evaluated(delta, _Response(prior, epsilon).paper().lower)
+    return _evaluated(delta, Response(prior, epsilon).paper().lower)
 
 
 def response_condition(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike) -> Array:
@@ -250,7 +251,7 @@ def response_condition(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLik
     >>> bool(response_condition([0.01, 0.01, 0.98], 1.0, 0.9))
     False
     """
-    data, level = _Response(prior, epsilon).paper(), probabilities_in(delta, "delta")
+    data, level = Response(prior, epsilon).paper(), probabilities_in(delta, "delta")
     met = [data.condition(d) for d in level.ravel().tolist()]
     return np.array(met, dtype=bool).reshape(level.shape)[()]
 
@@ -282,7 +283,7 @@ def response_upper_bound(prior: Prior | ArrayLike, epsilon: float, delta: ArrayL
     >>> response_upper_bound([0.2, 0.3, 0.5], 1.0, [0.1, 0.5, 0.9]).round(6)
     array([0.704605, 0.704605, 0.652528])
     """
-    data = _Response(prior, epsilon).paper()
+    data = Response(prior, epsilon).paper()
     most = len(data.masses) * data.alpha
     return _evaluated(delta, lambda d: min(most / d, float(data.caps[0])))
 
@@ -320,7 +321,7 @@ def response_event_envelope(prior: Prior | ArrayLike, epsilon: float, delta: Arr
     >>> response_event_envelope([0.2, 0.3, 0.5], 1.0, [0.1, 0.5, 0.9]).round(6)
     array([0.704605, 0.362047, 0.050072])
     """
-    data = _Response(prior, epsilon).paper()
+    data = Response(prior, epsilon).paper()
     return _evaluated(delta, lambda d: data.symbols(1, d)[0])
 
 
@@ -370,11 +371,13 @@ def response_dp_epsilon(k: int, epsilon: float, delta: ArrayLike) -> Array:
         return np.maximum(np.where(kept > 0, level + np.log(kept), 0.0), 0.0)[()]
 
 
-class _Response:
+class Response:
     """k-RR under a prior, its outputs in the order of their probabilities."""
 
     def __init__(self, prior: Prior | ArrayLike, epsilon: float) -> None:
-        p = np.sort(law(prior))
+        given = law(prior)
+        self.order = np.argsort(given, kind="stable")
+        p = given[self.order]
         if len(p) < 2:
             raise ValidationError("prior: found 1 outcome; at least 2 are needed")
         # e^-epsilon does not overflow.
@@ -388,7 +391,7 @@ class _Response:
         self.never = int((p == 0).sum())
         self.caps = self.alpha / self.masses[self.never :]
 
-    def paper(self) -> _Response:
+    def paper(self) -> Response:
         """Return this object if Theorem 5 applies: if every input can occur."""
         if self.never:
             raise ValidationError(
@@ -439,13 +442,16 @@ class _Response:
         return max(self.symbols(n, delta) for n in range(1, len(self.caps) + 1))
 
     def exact(self, delta: float) -> float:
+        """Return e to the envelope."""
         return self.active(delta)[0]
 
     def lower(self, delta: float) -> float:
+        """Return e to h_delta."""
         n, _ = self.place(delta)
         return max(self.symbols(m, delta)[0] for m in range(max(n - 1, 1), n + 1))
 
     def condition(self, delta: float) -> bool:
+        """Return whether theta_2 is at most 1."""
         n, _ = self.place(delta)
         if n == 1:
             return True
@@ -454,6 +460,7 @@ class _Response:
         return bool(share <= most * (1 + EDGE))
 
     def pieces(self) -> tuple[EnvelopePiece, ...]:
+        """Return the envelope between its breakpoints."""
         ends = self._candidates()
         result: list[EnvelopePiece] = []
         start = 0.0

@@ -11,6 +11,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak.core.advice import advice_on_order
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
@@ -109,6 +110,8 @@ def check_one_varies(p: cp.Expression, q: cp.Expression) -> None:
 
 def matched_query(query: Query, channel: Rows) -> cp.Expression:
     """Return a channel with one row per value of the query, in the order of `query.values`."""
+    if isinstance(channel, Query):
+        raise ValidationError(f"channel: found a query{advice_on_order('channel')}")
     instance(query, Query, "query")
     if not isinstance(channel, cp.Expression):
         return cp.Constant(Mechanism(query, channel).channel.matrix)
@@ -212,7 +215,7 @@ def _expression(given: Any, name: str, ndim: int, *, joint: bool = False) -> cp.
             flat = f"; {name}.flatten(order='C') has one" if ndim == 1 and 1 in given.shape else ""
             raise ValidationError(
                 f"{name}: expected {ndim} dimension(s), found an expression of shape {given.shape}"
-                + flat
+                + (flat or advice_on_order(name))
             )
         if not given.is_affine() or not given.is_real():
             raise ValidationError(

@@ -5,6 +5,8 @@ from cvxleak.local_dp.classification import Classification, classify
 from cvxleak.local_dp.folding import (
     FoldedSets,
     FoldingBounds,
+    class_three_distortions,
+    class_three_leakage,
     fold,
     folding_bounds,
     folding_program,
@@ -35,6 +37,8 @@ __all__ = [
     "MinLocalDP",
     "class_one_information",
     "class_one_leakage",
+    "class_three_distortions",
+    "class_three_leakage",
     "class_two_distortions",
     "class_two_leakage",
     "class_two_mechanism",

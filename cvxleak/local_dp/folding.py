@@ -1,11 +1,12 @@
 """Class III by folding into one order: HAMMING Theorem 3, Corollary 1, Remark 4 and (51).
 
-For finite sets, which is how the paper uses them: the images of P restricted to an order are then
-finite sets too, and intersections and unions are theirs.
+The images of a set, restricted to its orders, are unions of polytopes, and so are their
+intersection and union; all are computed by their corners, exactly.
 
 In (18) the ratio is D_1's, the first row's. It has to be the largest of all rows, so the least
 distortion takes the place of D_1. (The order D_1 <= D_2 <= ..., the right addition to (11), is too
-much here: together with D_T(i) = D_i it makes everything between i and T(i) equal.) The
+much here: together with D_T(i) = D_i it makes everything between i and T(i) equal.) And D_i = 1
+holds for the removed outputs, so for those that D_T(i) = D_i ties to them as well. The
 upper bound of Theorem 3 then always holds, and both bounds are exact if intersection and union
 agree and the folding permutations form a group, up to relabeling. Otherwise the lower bound is
 false in general: for P = {(0.5, 0.3, 0.2), (0.2, 0.5, 0.3)} all three distortions become equal,
@@ -15,41 +16,65 @@ distortion 0.62 under both.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import exact_law, fraction
-from cvxleak.core.validation import Array, real_number
+from cvxleak.core.numbers import fraction
+from cvxleak.core.validation import Array, in_order, real_number, short, whole_number
 from cvxleak.local_dp.classification import Order, classify
+from cvxleak.local_dp.corners import Corners, common, in_order_of, part_corners
 from cvxleak.local_dp.statement import Sources, read_sources
-from cvxleak.local_dp.theorems import class_one_leakage, ordered_leakage, worst_tails
+from cvxleak.local_dp.theorems import (
+    class_one_leakage,
+    class_two,
+    least_ratio,
+    ordered_leakage,
+    worst_of,
+    worst_tails,
+)
 from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["FoldedSets", "FoldingBounds", "fold", "folding_bounds", "folding_program"]
+__all__ = [
+    "FoldedSets",
+    "FoldingBounds",
+    "class_three_distortions",
+    "class_three_leakage",
+    "fold",
+    "folding_bounds",
+    "folding_program",
+]
+
+Pieces = frozenset[Corners]
+"""A union of polytopes, each by its corners."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoldedSets:
-    """A finite set, folded into the order S_0 of decreasing probabilities.
+    """A source set, folded into the order S_0 of decreasing probabilities.
 
     Attributes
     ----------
     folding : tuple of tuple of int
         The folding permutations T: outcomes in order of decreasing probability.
-    images : tuple of ndarray
+    images : tuple of SourceSet
         For each T, the distributions of the set that have this order, in its coordinates.
-    intersection, union : ndarray, shape (n, k)
-        Intersection and union of the images, (15).
-    lower_set, upper_set : SourceSet or None
-        (51): the intersection and the union, unfolded by every T; None if empty.
+    intersection : SourceSet or None
+        Intersection of the images, (15); None if empty.
+    union : SourceSet
+        Union of the images, (15).
+    lower_set : SourceSet or None
+        (51): the intersection, unfolded by every T; None if empty.
+    upper_set : SourceSet
+        (51): the union, unfolded by every T.
 
     Examples
     --------
@@ -59,9 +84,9 @@ class FoldedSets:
     """
 
     folding: tuple[Order, ...]
-    images: tuple[Array, ...]
-    intersection: Array
-    union: Array
+    images: tuple[SourceSet, ...]
+    intersection: SourceSet | None
+    union: SourceSet
     lower_set: SourceSet | None
     upper_set: SourceSet
 
@@ -97,51 +122,155 @@ class FoldingBounds:
 
 
 def fold(sources: Sources, *, cap: int = 1000) -> FoldedSets:
-    """Return the folded sets of a finite source set.
+    """Return the folded sets of a source set.
 
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of distributions
-        A finite set.
+        Any set: finite, a hull, a polytope, or a union of such.
     cap : int
         Largest number of folding permutations.
 
     Raises
     ------
     ValidationError
-        Not a finite set, or more than `cap` folding permutations; `MinLocalDP` has no such limit.
+        More than `cap` folding permutations, or convex parts with more than 2000 corners;
+        `MinLocalDP` has no such limit.
 
     Notes
     -----
     HAMMING Definitions 5 and 6, (15) and (51). Outcomes are numbered in the order of the first
-    permutation, which is then the identity, as the paper assumes.
+    permutation, which is then the identity, as the paper assumes. A distribution with ties has
+    several orders, and each of them is a folding permutation.
 
     Examples
     --------
     >>> from cvxleak.local_dp.folding import fold
     >>> sets = fold([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]])
-    >>> sets.folding, sets.intersection
+    >>> sets.folding, sets.intersection.points
     (((0, 1, 2), (1, 0, 2)), array([[0.5, 0.3, 0.2]]))
+
+    A segment that lies in two orders: what it has in both of them is where they meet.
+
+    >>> from cvxleak.sources import SourceSet
+    >>> sets = fold(SourceSet.hull([[0.6, 0.3, 0.1], [0.3, 0.6, 0.1]]))
+    >>> [image.points.tolist() for image in sets.images]
+    [[[0.45, 0.45, 0.1], [0.6, 0.3, 0.1]], [[0.45, 0.45, 0.1], [0.6, 0.3, 0.1]]]
     """
-    known = _finite(sources)
+    known = read_sources(sources)
     folding = classify(known, cap=cap).folding
     if folding is None:
         raise ValidationError(
             f"sources: found a set with more than {cap} folding permutations; use MinLocalDP, "
             "which does not need them"
         )
-    images, members = [], []
-    for order in folding:
-        points = known.points[:, list(order)]
-        inside = (np.diff(points, axis=1) <= 0).all(axis=1)
-        images.append(np.unique(points[inside], axis=0))
-        members.append({tuple(row) for row in images[-1].tolist()})
-    both, any_of = set.intersection(*members), set.union(*members)
-    size = known.size
-    intersection = np.array(sorted(both)).reshape(-1, size)
-    union = np.array(sorted(any_of)).reshape(-1, size)
-    lower = _unfolded(intersection, folding) if len(intersection) else None
-    return FoldedSets(folding, tuple(images), intersection, union, lower, _unfolded(union, folding))
+    parts = [part_corners(part) for part in known.parts]
+    images = [_pieces(in_order_of(part, order) for part in parts) for order in folding]
+    both = reduce(lambda one, other: _pieces(common(a, b) for a in one for b in other), images)
+    whole = _pieces(piece for image in images for piece in image)
+    return FoldedSets(
+        folding,
+        tuple(_source_set(image) for image in images),
+        _source_set(both) if both else None,
+        _source_set(whole),
+        _unfolded(both, folding) if both else None,
+        _unfolded(whole, folding),
+    )
+
+
+def class_three_distortions(
+    sources: Sources,
+    budget: float,
+    folding: Iterable[Sequence[int]],
+    *,
+    removed: int = 0,
+    printed: bool = False,
+) -> tuple[float, Array]:
+    """Return Theorem 3's program (18) for k removed outputs: its epsilon and its D_1, ..., D_M.
+
+    minimize log (1 + (M - 1 - k - sum_{i <= M-k} D_i) / min_i D_i) over D_i in [0, 1] with
+    sum P_i D_i <= D for every source, sum_{i <= M-k} D_i <= M - 1 - k, D_i = 1 for i > M - k, and
+    D_T(i) = D_i for every folding permutation T.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of distributions
+        A Class II set.
+    budget : float
+        D in (0, 1].
+    folding : iterable of permutations of 0, ..., M - 1
+        As in `FoldedSets`: the first one is the order of the set itself, and outcome i of the
+        others is what it has at place i.
+    removed : int
+        k, from 0 to M - 2.
+    printed : bool
+        True for (18) as printed: with D_1 in place of the least distortion, without D_i = 1 for the
+        removed outputs, and with the budget D - D^(k) for all sources. Its value can be too small.
+
+    Returns
+    -------
+    epsilon : float
+        inf if the budget cannot be met with k outputs removed.
+    distortions : ndarray, shape (M,)
+        In order of decreasing probability of the outcomes; empty if epsilon is inf.
+
+    Raises
+    ------
+    ValidationError
+        Not a Class II set, or an argument out of range.
+
+    See Also
+    --------
+    class_two_distortions : Without D_T(i) = D_i.
+
+    Examples
+    --------
+    Table I with its entries 1 and 4 exchanged or not, for which the least epsilon is 1.4202:
+
+    >>> from cvxleak.local_dp import class_three_distortions
+    >>> table, swap = [[0.7, 0.15, 0.06, 0.04, 0.03, 0.02]], [range(6), (3, 1, 2, 0, 4, 5)]
+    >>> round(class_three_distortions(table, 0.4, swap)[0], 4)
+    1.4202
+    >>> round(class_three_distortions(table, 0.4, swap, printed=True)[0], 4)
+    1.4118
+    """
+    known = class_two(sources)
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
+    count = whole_number(removed, "removed", 0, max(known.size - 2, 0))
+    orders = _permutations(folding, known.size)
+    return _tied(known, D, _orbits(orders, known.size), count, printed)
+
+
+def class_three_leakage(sources: Sources, budget: float, folding: Iterable[Sequence[int]]) -> float:
+    """Return (17): the least epsilon of a Class II set if D_T(i) = D_i for all T in `folding`.
+
+    It is the least epsilon for the set unfolded by all T, if they form a group.
+
+    Parameters
+    ----------
+    sources, budget, folding
+        As for `class_three_distortions`.
+
+    Raises
+    ------
+    ValidationError
+        Not a Class II set, or an argument out of range.
+
+    Notes
+    -----
+    HAMMING (17), with (18) corrected as in `class_three_distortions`: k = 0 alone gives the
+    minimum.
+
+    Examples
+    --------
+    >>> from cvxleak.local_dp import class_three_leakage
+    >>> table, swap = [[0.7, 0.15, 0.06, 0.04, 0.03, 0.02]], [range(6), (1, 0, 2, 3, 4, 5)]
+    >>> round(class_three_leakage(table, 0.3, swap), 5)
+    1.54045
+    """
+    known = class_two(sources)
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
+    return _tied_leakage(known, D, _orbits(_permutations(folding, known.size), known.size))
 
 
 def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> FoldingBounds:
@@ -150,7 +279,7 @@ def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> Foldi
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of distributions
-        A finite set.
+        Any set: finite, a hull, a polytope, or a union of such.
     budget : float
         D in (0, 1].
     cap : int
@@ -159,7 +288,7 @@ def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> Foldi
     Raises
     ------
     ValidationError
-        Not a finite set, more than `cap` folding permutations, or D out of range.
+        As for `fold`, or D out of range.
 
     Examples
     --------
@@ -174,16 +303,15 @@ def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> Foldi
     >>> round(folding_bounds([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]], 0.62).lower, 4)
     0.2036
     """
-    known = _finite(sources)
     D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
-    sets = fold(known, cap=cap)
-    groups = _orbits(sets.folding, known.size)
+    sets = fold(sources, cap=cap)
+    groups = _orbits(sets.folding, sets.union.size)
     lower = None
-    if len(sets.intersection):
-        lower = _folded_leakage(sets.intersection, D, groups)
-    upper = _folded_leakage(sets.union, D, groups)
-    alone = max(_class_two_value(image, D) for image in sets.images)
-    tight = np.array_equal(sets.intersection, sets.union)
+    if sets.intersection is not None:
+        lower = _tied_leakage(sets.intersection, D, groups)
+    upper = _tied_leakage(sets.union, D, groups)
+    alone = max(ordered_leakage(image, D) for image in sets.images)
+    tight = len({str(image.parts_to_list()) for image in sets.images}) == 1
     return FoldingBounds(lower, upper, alone, tight)
 
 
@@ -203,7 +331,7 @@ def folding_program(sources: Sources, budget: float, *, cap: int = 1000) -> cp.P
     Raises
     ------
     ValidationError
-        Not a finite set, more than `cap` folding permutations, or D out of range.
+        As for `fold`, or D out of range.
 
     Notes
     -----
@@ -221,54 +349,48 @@ def folding_program(sources: Sources, budget: float, *, cap: int = 1000) -> cp.P
     # Here, so that everything else works where CVXPY is not installed.
     import cvxpy as cp
 
-    known = _finite(sources)
     D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
-    sets = fold(known, cap=cap)
-    groups = _orbits(sets.folding, known.size)
+    sets = fold(sources, cap=cap)
+    size = sets.union.size
+    groups = _orbits(sets.folding, size)
     z, t = cp.Variable(len(groups), name="ratios"), cp.Variable(name="scale")
     place = np.concatenate([np.full(len(group), g) for g, group in enumerate(groups)])
     each = z[place[np.argsort(np.concatenate(groups))]]  # D_i over the least, by outcome
-    rules: list[Any] = [sets.union @ each <= D * t, z >= 1, z <= t]
-    rules.append(cp.sum(each) <= (known.size - 1) * t)
-    return cp.Problem(cp.Minimize(1 + (known.size - 1) * t - cp.sum(each)), rules)
+    rules: list[Any] = [sets.union.points @ each <= D * t, z >= 1, z <= t]
+    rules.append(cp.sum(each) <= (size - 1) * t)
+    return cp.Problem(cp.Minimize(1 + (size - 1) * t - cp.sum(each)), rules)
 
 
-def _folded_leakage(points: Array, D: float, groups: list[list[int]]) -> float:
-    """Return (17), with (18) as the module says: l = 0 alone gives the minimum."""
-    size = points.shape[1]
+def _tied(
+    known: SourceSet, D: float, groups: list[list[int]], removed: int, printed: bool = False
+) -> tuple[float, Array]:
+    """Return (18) for a set in falling order and groups of outcomes with one distortion."""
+    kept = known.size - removed
+    if printed:
+        free = [[i for i in group if i < kept] for group in groups]
+    else:
+        free = [group for group in groups if max(group) < kept]
+    free = [group for group in free if group]
+    place = np.full(known.size, len(free))
+    for g, group in enumerate(free):
+        place[group] = g
+    return least_ratio(
+        known, D, place, len(free), removed=removed, first=printed, common_tail=printed
+    )
+
+
+def _tied_leakage(known: SourceSet, D: float, groups: list[list[int]]) -> float:
+    """Return (17), with (18) as the module says: k = 0 alone gives the minimum."""
+    size = known.size
     if size * fraction(D) >= size - 1:
         return 0.0
-    # A constant output of an outcome that no other one shares its distortion with.
-    laws = [exact_law(point) for point in points]
-    for (place,) in (group for group in groups if len(group) == 1):
-        if all(1 - law[place] <= fraction(D) for law in laws):
-            return 0.0
-    if points[:, -1].max() > D:
+    if worst_tails(known)[1] > fraction(D):
         return class_one_leakage(size, D)
-    # One distortion for each group: columns z = D_g / min D and t = 1 / min D.
-    member = np.zeros((size, len(groups)))
-    for g, group in enumerate(groups):
-        member[group, g] = 1.0
-    count = member.sum(axis=0)
-    rows = np.vstack(
-        [
-            np.column_stack([points @ member, np.full(len(points), -D)]),
-            np.column_stack([np.eye(len(groups)), -np.ones(len(groups))]),
-            np.append(count, 1.0 - size)[None],
-        ]
-    )
-    cost = np.append(-count, size - 1.0)
-    answer = linprog(cost, rows, np.zeros(len(rows)), bounds=(1, None), method="highs")
-    # Unbounded: a constant output meets the budget.
-    return math.log1p(max(float(answer.fun), 0.0)) if answer.status == 0 else 0.0
-
-
-def _class_two_value(points: Array, D: float) -> float:
-    known = SourceSet(points)
-    if worst_tails(known)[-2] <= fraction(D):
-        return 0.0
-    value = ordered_leakage(known, D)[0]
-    return min(value, class_one_leakage(points.shape[1], D))
+    # A constant output of an outcome that no other one shares its distortion with.
+    for (place,) in (group for group in groups if len(group) == 1):
+        if worst_of(known, np.arange(size) != place) <= fraction(D):
+            return 0.0
+    return _tied(known, D, groups, 0)[0]
 
 
 def _orbits(folding: tuple[Order, ...], size: int) -> list[list[int]]:
@@ -290,20 +412,38 @@ def _orbits(folding: tuple[Order, ...], size: int) -> list[list[int]]:
     return list(groups.values())
 
 
-def _unfolded(points: Array, folding: tuple[Order, ...]) -> SourceSet:
-    laws = []
-    for order in folding:
-        back = np.empty_like(points)
-        back[:, list(order)] = points
-        laws.append(back)
-    return SourceSet(np.unique(np.vstack(laws), axis=0))
+def _pieces(corners: Iterable[Corners]) -> Pieces:
+    """Return the pieces that are not empty nor, corner by corner, in another one."""
+    found = {piece for piece in corners if piece}
+    return frozenset(piece for piece in found if not any(piece < other for other in found))
 
 
-def _finite(sources: Sources) -> SourceSet:
-    known = read_sources(sources)
-    if not known.is_finite:
-        raise ValidationError(
-            "sources: found convex parts; folding needs a finite set (use MinLocalDP "
-            "for other sets)"
+def _source_set(pieces: Pieces) -> SourceSet:
+    hulls = sorted(sorted(tuple(map(float, law)) for law in piece) for piece in pieces)
+    return reduce(or_, [SourceSet.hull(laws) for laws in hulls])
+
+
+def _unfolded(pieces: Pieces, folding: tuple[Order, ...]) -> SourceSet:
+    back = [np.argsort(order) for order in folding]
+    return _source_set(
+        frozenset(
+            frozenset(tuple(law[i] for i in order) for law in piece)
+            for piece in pieces
+            for order in back
         )
-    return known
+    )
+
+
+def _permutations(folding: Iterable[Sequence[int]], size: int) -> tuple[Order, ...]:
+    orders: tuple[Order, ...] = tuple(
+        tuple(whole_number(i, "folding", 0) for i in in_order(order, "folding"))
+        for order in in_order(folding, "folding")
+    )
+    for order in orders:
+        if sorted(order) != list(range(size)):
+            raise ValidationError(
+                f"folding: found {short(order)}; permutations of 0 to {size - 1} are needed"
+            )
+    if not orders:
+        raise ValidationError("folding: found no permutation; at least one is needed")
+    return orders

@@ -15,10 +15,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.optimize import linprog
+from numpy.typing import ArrayLike, NDArray
 
-from cvxleak.core.errors import SolverError, ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import (
     SIZE_LIMIT,
@@ -29,6 +28,8 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.local_dp.classification import classify
+from cvxleak.local_dp.hamming import channel_of_distortions
+from cvxleak.local_dp.linear import SourceProgram
 from cvxleak.local_dp.statement import Sources, read_sources
 from cvxleak.model import Prior
 from cvxleak.model.prior import named_law
@@ -40,13 +41,16 @@ if TYPE_CHECKING:
 __all__ = [
     "class_one_information",
     "class_one_leakage",
+    "class_two",
     "class_two_distortions",
     "class_two_leakage",
     "class_two_mechanism",
     "class_two_program",
     "distortion_thresholds",
+    "least_ratio",
     "one_law_leakage",
     "ordered_leakage",
+    "worst_of",
     "worst_tails",
 ]
 
@@ -136,11 +140,16 @@ def distortion_thresholds(sources: Sources) -> Array:
     >>> distortion_thresholds([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
     array([0. , 0.2, 0.5, 1. ])
     """
-    return np.array([float(threshold) for threshold in worst_tails(_class_two(sources))])
+    return np.array([float(threshold) for threshold in worst_tails(class_two(sources))])
 
 
 def class_two_distortions(
-    sources: Sources, budget: float, *, removed: int = 0, ordered: bool = True
+    sources: Sources,
+    budget: float,
+    *,
+    removed: int = 0,
+    ordered: bool = True,
+    common_tail: bool = False,
 ) -> tuple[float, Array]:
     """Return Theorem 2's linear program for l removed outputs: its epsilon and its D_1, ..., D_M.
 
@@ -158,6 +167,9 @@ def class_two_distortions(
         l, from 0 to M - 2.
     ordered : bool
         False for (11) as printed, without the constraint on the order; its value can be too small.
+    common_tail : bool
+        True for (11) as printed, where every source has the budget D - D^(l) for the outputs that
+        stay; its value can be too large. Otherwise a source has what its own outcomes leave.
 
     Returns
     -------
@@ -173,8 +185,8 @@ def class_two_distortions(
 
     Notes
     -----
-    HAMMING (11), corrected: the printed tail D^(l) is the largest over the sources; here each
-    source has its own. Linear after division by D_1 (Charnes and Cooper).
+    HAMMING (11), as printed with ``ordered=False, common_tail=True``. Linear after division by D_1
+    (Charnes and Cooper).
 
     Examples
     --------
@@ -184,10 +196,13 @@ def class_two_distortions(
     >>> round(epsilon, 6), D.round(4)
     (2.014903, array([0.1176, 0.1176, 1.    , 1.    , 1.    , 1.    ]))
     """
-    known = _class_two(sources)
+    known = class_two(sources)
     D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     count = whole_number(removed, "removed", 0, max(known.size - 2, 0))
-    return ordered_leakage(known, D, removed=count, ordered=ordered)
+    kept = known.size - count
+    place = np.minimum(np.arange(known.size), kept)
+    options = {"ordered": ordered, "common_tail": common_tail}
+    return least_ratio(known, D, place, kept, removed=count, first=True, **options)
 
 
 def class_two_program(
@@ -223,7 +238,7 @@ def class_two_program(
     # Here, so that everything else works where CVXPY is not installed.
     import cvxpy as cp
 
-    known = _class_two(sources)
+    known = class_two(sources)
     if known.polytopes:
         raise ValidationError(
             "sources: found polytopes; a finite set is needed (use MinLocalDP for polytopes)"
@@ -260,14 +275,8 @@ def class_two_leakage(sources: Sources, budget: float) -> float:
     >>> [round(class_two_leakage(table, D), 4) for D in (0.02, 0.1, 0.2, 0.29, 0.31)]
     [5.5013, 3.8067, 2.6773, 1.6236, 0.0]
     """
-    known = _class_two(sources)
-    thresholds = worst_tails(known)
-    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
-    if thresholds[-2] <= fraction(D):
-        return 0.0
-    if thresholds[1] > fraction(D):
-        return class_one_leakage(known.size, D)
-    return ordered_leakage(known, D)[0]
+    known = class_two(sources)
+    return ordered_leakage(known, real_number(budget, "budget", 0.0, 1.0, open_low=True))
 
 
 def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
@@ -299,18 +308,14 @@ def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
     D = frozen_array(distortions, "distortions", 1)
     k = whole_number(removed, "removed", 0, max(len(D) - 2, 0))
     outside = len(D) == 0 or D.min() < -ROUNDING or D.max() > 1 + ROUNDING
-    head = 1 - np.clip(D[: len(D) - k], 0.0, 1.0)
-    if outside or (head > 0).sum() < 2:
+    head = np.clip(D[: len(D) - k], 0.0, 1.0)
+    if outside or (head < 1).sum() < 2:
         raise ValidationError(
             f"distortions: found {D}; they are in [0, 1] and at least two of the outputs that stay "
             "have one below 1"
         )
-    block = (1 - head)[:, None] * head[None, :] / (head.sum() - head)[:, None]
-    np.fill_diagonal(block, head)
-    matrix = np.zeros((len(D), len(D)))
-    matrix[: len(head), : len(head)] = block
-    matrix[len(head) :, : len(head)] = block[-1]
-    return matrix
+    block = channel_of_distortions(head)
+    return np.pad(np.vstack([block, np.tile(block[-1], (k, 1))]), ((0, 0), (0, k)))
 
 
 def one_law_leakage(prior: Prior | ArrayLike, budget: float) -> float:
@@ -367,60 +372,72 @@ def one_law_leakage(prior: Prior | ArrayLike, budget: float) -> float:
     return math.log(least.numerator) - math.log(least.denominator)
 
 
-def ordered_leakage(
+def least_ratio(
     known: SourceSet,
     budget: float,
+    place: NDArray[np.int_],
+    groups: int,
     *,
     removed: int = 0,
-    ordered: bool = True,
+    ordered: bool = False,
+    first: bool = False,
+    common_tail: bool = False,
 ) -> tuple[float, Array]:
-    """Return (11) for a set that is in falling order."""
-    M, kept = known.size, known.size - removed
-    if known.polytopes:
-        raise ValidationError(
-            "sources: found polytopes; a finite set is needed (use MinLocalDP for polytopes)"
-        )
-    # Columns z_i = D_i / D_1 for i <= kept, and t = 1 / D_1.
-    head, tail = known.points[:, :kept], known.points[:, kept:].sum(axis=1)
-    rows = [np.column_stack([head, tail - budget])]
-    rows.append(np.append(np.ones(kept), -(kept - 1.0))[None])
-    rows.append(np.column_stack([np.eye(kept), -np.ones(kept)]))
+    """Return (11) or (18) for a set in falling order, and the distortions.
+
+    Outcomes with one `place` have one distortion; at the place `groups` it is 1. The ratio is that
+    of the `first` row, or else of the row with the least distortion.
+    """
+    # Columns z_g = D_g / D_1, or over the least, and t = 1 / that.
+    each, whole = np.eye(groups + 1)[place], np.eye(groups + 1)[groups]
+    kept = each[: known.size - removed]
+    total = kept.sum(axis=0) - (len(kept) - 1) * whole
+    rows = [total[None], np.eye(groups, groups + 1) - whole]
     if ordered:
-        step = np.zeros((kept - 1, kept + 1))
-        step[np.arange(kept - 1), np.arange(kept - 1)] = 1.0
-        step[np.arange(kept - 1), np.arange(1, kept)] = -1.0
-        rows.append(step)
-    A = np.vstack(rows)
-    cost = np.append(-np.ones(kept), kept - 1.0)
-    cost[0] = 0.0
-    first = np.eye(1, kept + 1)
-    answer = linprog(cost, A, np.zeros(len(A)), first, [1.0], method="highs")
-    if answer.status == 2:
+        rows.append(kept[:-1] - kept[1:])
+    cost, ceiling = each, budget * whole
+    if common_tail:
+        cost = np.vstack([kept, np.zeros((removed, groups + 1))])
+        ceiling = (budget - float(worst_tails(known)[removed])) * whole
+    low: list[tuple[float, float | None]] = [(0.0 if first else 1.0, None)] * (groups + 1)
+    if first:
+        low[place[0]] = (1.0, 1.0)
+    inequalities = np.vstack(rows)
+    best = SourceProgram(known, cost, ceiling).minimize(
+        -total, low, inequalities, np.zeros(len(inequalities))
+    )
+    if best is None:
         return math.inf, np.zeros(0)
-    if answer.status == 3:
-        return 0.0, np.zeros(0)
-    if answer.status != 0:
-        raise SolverError(f"HiGHS: {answer.message}")
-    D = np.ones(M)
-    D[:kept] = answer.x[:kept] / answer.x[kept]
-    # The objective is (kept - 1) t - sum_{i >= 2} z_i, the ratio itself.
-    return max(math.log(max(float(answer.fun), 1.0)), 0.0), D
+    # The objective is the ratio less 1.
+    return math.log1p(max(best.value, 0.0)), (best.columns / best.columns[groups])[place]
+
+
+def ordered_leakage(known: SourceSet, budget: float) -> float:
+    """Return Theorem 2 for a set in falling order, with the order constraint."""
+    thresholds, D = worst_tails(known), fraction(budget)
+    if thresholds[-2] <= D:
+        return 0.0
+    if thresholds[1] > D:
+        return class_one_leakage(known.size, budget)
+    size = known.size
+    return least_ratio(known, budget, np.arange(size), size, ordered=True, first=True)[0]
 
 
 def worst_tails(known: SourceSet) -> list[Fraction]:
     """Return the largest probability of the last 0, 1, ... outcomes, as written for laws."""
-    size = known.size
-    laws = [exact_law(point) for point in known.points]
-    worst = []
-    for first in range(size, -1, -1):
-        sums = [sum(law[first:], Fraction(0)) for law in laws]
-        tail = (np.arange(size) >= first).astype(float)
-        sums += [fraction(body.support(tail).value) for body in known.polytopes]
-        worst.append(max(sums))
-    return worst
+    return [worst_of(known, np.arange(known.size) >= k) for k in range(known.size, -1, -1)]
 
 
-def _class_two(sources: Sources) -> SourceSet:
+def worst_of(known: SourceSet, outcomes: NDArray[np.bool_]) -> Fraction:
+    """Return the largest probability of some outcomes, as written for laws."""
+    chosen = np.flatnonzero(outcomes)
+    found = [fraction(body.support(outcomes.astype(float)).value) for body in known.polytopes]
+    laws = (exact_law(point) for point in known.points)
+    return max([*found, *(sum((law[i] for i in chosen), Fraction(0)) for law in laws)])
+
+
+def class_two(sources: Sources) -> SourceSet:
+    """Return a Class II set with its outcomes in falling order."""
     known = read_sources(sources)
     found = classify(known, cap=1)
     if found.kind != "II" or found.permutation is None:

@@ -1,6 +1,7 @@
 """Measures of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
 
 from cvxleak.measures.chain import ChainRule, composition_chain_rule, group_chain_rule
+from cvxleak.measures.channel_sets import measure_of_set
 from cvxleak.measures.composition import (
     balance_value,
     composition_budget,
@@ -70,6 +71,7 @@ from cvxleak.measures.privacy import (
     record_dp_failure_probability,
     record_privacy_profile,
 )
+from cvxleak.measures.pufferfish import membership_epsilon, pufferfish_epsilon
 from cvxleak.measures.trade_off import record_trade_off, trade_off
 from cvxleak.measures.vulnerability import (
     additive_gain_capacity,
@@ -123,7 +125,9 @@ __all__ = [
     "lumped_information",
     "max_information",
     "maximal_leakage",
+    "measure_of_set",
     "mechanism_distortion",
+    "membership_epsilon",
     "min_entropy_leakage",
     "multiplicative_bayes_capacity",
     "mutual_information",
@@ -139,6 +143,7 @@ __all__ = [
     "product_max_information",
     "psi_1",
     "psi_2",
+    "pufferfish_epsilon",
     "record_channel",
     "record_dp_epsilon",
     "record_dp_failure_probability",

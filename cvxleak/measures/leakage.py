@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, in_order
+from cvxleak.core.validation import Array, in_order, instance
 from cvxleak.core.wording import counted
 from cvxleak.measures._laws import Records, aligned, density
 from cvxleak.measures.induced import record_channel
@@ -62,7 +62,9 @@ def pml(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> Array:
     return density(*aligned(prior, channel)).max(axis=0)
 
 
-def max_information(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> float:
+def max_information(
+    channel: Channel | ArrayLike, prior: Prior | ArrayLike, *, every_input: bool = False
+) -> float:
     """Return I_inf(X;Y) = max log( q(y|x) / p(y) ) over pairs that can occur, in nats.
 
     It is the largest pointwise maximal leakage of an outcome.
@@ -73,6 +75,9 @@ def max_information(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> f
         The rows q(y|x).
     prior : Prior or array_like, shape (k,)
         The distribution of the input.
+    every_input : bool
+        True for the maximum over all inputs, those of probability zero included; it is inf if one
+        of them has an output that the others do not have.
 
     Raises
     ------
@@ -81,16 +86,26 @@ def max_information(channel: Channel | ArrayLike, prior: Prior | ArrayLike) -> f
 
     Notes
     -----
-    DALENIUS Definition 7 (max-mutual information). Only inputs of positive probability count: where
-    x is a record's value, p(y|x) is undefined for the others.
+    DALENIUS Definition 7 (max-mutual information), literally with ``every_input=True``. Otherwise
+    only inputs of positive probability count: where x is a record's value, p(y|x) is undefined for
+    the others unless the records are independent.
 
     Examples
     --------
     >>> from cvxleak.measures import max_information
-    >>> round(max_information([[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]), 6)  # log 0.9/0.5
+    >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
+    >>> round(max_information(noisy, [0.5, 0.5]), 6)  # log 0.9/0.5
     0.587787
+    >>> [round(max_information(noisy, [1.0, 0.0], every_input=all_of_them), 6)
+    ...  for all_of_them in (False, True)]  # log 9
+    [0.0, 2.197225]
     """
-    return float(pml(channel, prior).max())
+    if not instance(every_input, bool, "every_input"):
+        return float(pml(channel, prior).max())
+    p, rows = aligned(prior, channel)
+    with np.errstate(divide="ignore"):
+        seen = rows > 0
+        return float((np.log(rows[seen]) - np.log((p @ rows)[np.nonzero(seen)[1]])).max())
 
 
 def record_max_information(

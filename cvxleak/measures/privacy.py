@@ -116,7 +116,8 @@ def product_max_information(mechanism: Mechanism) -> float:
 
     Notes
     -----
-    DALENIUS Definition 8 and Theorem 1. The paper writes a maximum.
+    DALENIUS Definition 8 and Theorem 1. The paper writes a maximum; it is one if Definition 7 is
+    read literally, as by ``max_information(..., every_input=True)``: where X_i is surely b.
 
     Examples
     --------

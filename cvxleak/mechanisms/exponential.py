@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import SIZE_LIMIT, frozen_array, real_number, whole_number
+from cvxleak.mechanisms._inward import inward
 from cvxleak.mechanisms._search import smallest, wanted_leakage
 from cvxleak.mechanisms._vanishing import not_vanishing
 from cvxleak.model import Channel, Distortion
@@ -86,6 +87,8 @@ def exponential(
     width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)
     rate = real_number(level / width / 2, "epsilon / sensitivity", 0, open_high=True)
     with np.errstate(over="ignore"):  # to minus infinity, of which the exponential is zero
+        furthest = float(array.max(axis=1).max() - array.min())
+        rate = inward(level, rate * furthest) / width / 2
         behind = rate * (array - array.max(axis=1, keepdims=True))
     return Channel(not_vanishing(softmax(behind, axis=1)), inputs, outputs)
 
@@ -141,7 +144,9 @@ def rank_exponential(distortion: Distortion | ArrayLike, scale: float) -> Channe
         given = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
     except ValidationError as error:
         raise ValidationError(f"distortion: {error}") from error
-    rate = _rate(scale)
+    steps = max(given.matrix.shape[1] - 1, 1)
+    furthest = steps * _rate(scale)
+    rate = inward(furthest, furthest) / steps
     ranks = np.argsort(np.argsort(given.matrix, axis=1, kind="stable"), axis=1, kind="stable")
     law = np.exp(-rate * np.arange(ranks.shape[1]))
     return Channel((law / law.sum())[ranks], given.inputs, given.outputs)

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from cvxleak.core.validation import Array, real_number
+from cvxleak.mechanisms._inward import inward
 from cvxleak.mechanisms._nearest import nearest_output
-from cvxleak.mechanisms._vanishing import not_vanishing
+from cvxleak.mechanisms._vanishing import LEAST, not_vanishing
 from cvxleak.mechanisms.symmetric import binary_symmetric
 from cvxleak.model import Channel
 
@@ -51,7 +52,8 @@ def laplace_threshold(epsilon: float) -> Channel:
     >>> laplace_threshold(1.0).row(0).round(4)
     array([0.6967, 0.3033])
     """
-    return binary_symmetric(math.exp(-real_number(epsilon, "epsilon", 0, open_high=True) / 2) / 2)
+    level = real_number(epsilon, "epsilon", 0, open_high=True)
+    return binary_symmetric(math.exp(-inward(level, level) / 2) / 2)
 
 
 def discretized_laplace(
@@ -112,9 +114,15 @@ def discretized_laplace(
     level = real_number(epsilon, "epsilon", 0, open_low=True, open_high=True)
     width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)
     rate = real_number(level / width, "epsilon / sensitivity", 0, open_low=True, open_high=True)
-    return nearest_output(
-        outputs, inputs, lambda a, b: not_vanishing(_laplace_mass(rate * a, rate * b))
-    )
+
+    def mass(a: Array, b: Array) -> Array:
+        furthest = float(np.abs(np.where(np.isfinite(b), b, 0)).max())
+        # Rounding moves an end of a cell by 2 u of its distance, which is more of its width.
+        ends = 2.0**-49 * furthest / float((b - a).min())
+        kept = max(inward(level - ends, rate * furthest) / width, LEAST)
+        return not_vanishing(_laplace_mass(kept * a, kept * b))
+
+    return nearest_output(outputs, inputs, mass)
 
 
 def _laplace_mass(a: Array, b: Array) -> Array:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import entr
 
-from cvxleak.core.validation import SIZE_LIMIT, check_cells, real_number, whole_number
+from cvxleak.core.validation import (
+    SIZE_LIMIT,
+    check_cells,
+    privacy_level,
+    real_number,
+    whole_number,
+)
+from cvxleak.mechanisms._inward import inward
 from cvxleak.mechanisms._search import smallest, wanted_leakage
 from cvxleak.model import Channel
 
@@ -20,22 +28,24 @@ __all__ = [
 ]
 
 
-def randomized_response(k: int, epsilon: float) -> Channel:
+def randomized_response(k: int, epsilon: float | str) -> Channel:
     """Return k-ary randomized response (k-RR).
 
     ``q(y|x) = e^epsilon / (e^epsilon + k - 1)`` if y = x, ``1 / (e^epsilon + k - 1)`` otherwise:
     the symmetric channel (`generalized_symmetric`) with flip (k - 1) / (e^epsilon + k - 1).
     For k = 2 it is Warner's randomized response.
 
-    Guarantee: local differential privacy with this epsilon and, for k > 1, no smaller one. Its
-    capacity is ``symmetric_capacity(k, flip)``.
+    Guarantee: local differential privacy with this epsilon and, for k > 1, no smaller one but for
+    the rounding of floats, which is towards privacy: `cvxleak.check_claim` proves it. For an
+    epsilon like ``"log(3)"`` the probabilities are exact fractions. Its capacity is
+    ``symmetric_capacity(k, flip)``.
 
     Parameters
     ----------
     k : int
         Number of inputs and of outputs, at least 1.
-    epsilon : float
-        Privacy parameter in nats, at least 0; inf gives the input as it is.
+    epsilon : float or str
+        Privacy parameter in nats, at least 0, or the text "log(r)"; inf gives the input as it is.
 
     Returns
     -------
@@ -60,9 +70,12 @@ def randomized_response(k: int, epsilon: float) -> Channel:
     array([[0.5 , 0.25, 0.25],
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
+    >>> randomized_response(2, "log(2)").matrix.tolist()
+    [[2/3, 1/3], [1/3, 2/3]]
     """
     size = whole_number(k, "k", 1, SIZE_LIMIT)
-    odds = math.exp(-real_number(epsilon, "epsilon", 0))
+    level, exact = privacy_level(epsilon, "epsilon")
+    odds = math.exp(-inward(level, level)) if exact is None else 1 / exact
     total = 1 + (size - 1) * odds
     return _symmetric(size, 1 / total, odds / total)
 
@@ -234,8 +247,8 @@ def flip_for_leakage(k: int, leakage: float) -> float:
     return smallest(lambda flip: symmetric_capacity(size, flip) <= budget, 0.0, 1 - 1 / size)
 
 
-def _symmetric(size: int, right: float, wrong: float) -> Channel:
+def _symmetric(size: int, right: float | Fraction, wrong: float | Fraction) -> Channel:
     check_cells(size, size, "k")
-    matrix = np.full((size, size), wrong)
+    matrix = np.full((size, size), wrong, dtype=object if isinstance(wrong, Fraction) else float)
     np.fill_diagonal(matrix, right)
     return Channel(matrix)

@@ -397,8 +397,9 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
     if hasattr(channel, "center") and hasattr(channel, "outputs"):
         raise ValidationError(
             f"{name}: found a ChannelSet; a single channel is needed here, such as its .center; "
-            "for all channels of a set there are capacity, local_dp_epsilon_of_set, dp_violation, "
-            "and the audit of a Mechanism"
+            "for all channels of a set there are cvxleak.measures.measure_of_set, as in "
+            "measure_of_set(printed, mutual_information, prior=p), capacity, "
+            "local_dp_epsilon_of_set, dp_violation, and the audit of a Mechanism"
         )
     if isinstance(channel, (str, os.PathLike)):
         raise ValidationError(

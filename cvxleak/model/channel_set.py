@@ -154,8 +154,9 @@ class ChannelSet(Stored):
     def from_csv(cls, path: str | os.PathLike[str], digits: int | None = None) -> Self:
         """Read a file of rounded probabilities: `from_printed` for what `Channel.from_csv` reads.
 
-        Files of R's ``print``, say. Its ``write.table`` and ``write.csv`` round to 15 digits and
-        leave out zeros at the end: take `Channel.from_csv`, or give `digits`.
+        Files of R's ``print``, say. Its ``write.table`` and ``write.csv`` round to 15 digits: take
+        `Channel.from_csv`. They leave out zeros at the end, so if the numbers were rounded before,
+        give `digits`: without, ``.3`` beside ``.333`` may be off by 0.05. That is safe, and wide.
 
         Raises
         ------

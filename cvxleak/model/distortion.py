@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, check_cells, frozen_array, in_order, one_of
+from cvxleak.core.validation import Array, check_cells, frozen_array, in_order, one_of, whole_number
 from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
 
 __all__ = ["Distortion", "distortion_entries", "named_distortion"]
+
+Labels = int | Iterable[Hashable]
+"""Labels, or how many of them: 0, 1, ..."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -57,8 +60,10 @@ class Distortion(LabeledMatrix):
         return cls(matrix, inputs, outputs)
 
     @classmethod
-    def hamming(cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None) -> Self:
+    def hamming(cls, inputs: Labels, outputs: Labels | None = None) -> Self:
         """Return d(v, y) = 1 if v != y, 0 otherwise; the outputs are the inputs if left out.
+
+        A number k, here and in the other two, stands for the labels 0, 1, ..., k - 1.
 
         Examples
         --------
@@ -66,18 +71,18 @@ class Distortion(LabeledMatrix):
         >>> Distortion.hamming(["no", "yes"]).matrix
         array([[0., 1.],
                [1., 0.]])
+        >>> Distortion.hamming(2).inputs
+        (0, 1)
         """
         return cls._from_function(lambda v, y: v != y, inputs, outputs)
 
     @classmethod
-    def absolute(
-        cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None
-    ) -> Self:
+    def absolute(cls, inputs: Labels, outputs: Labels | None = None) -> Self:
         """Return d(v, y) = |v - y| (LEAKAGE eq. 32); the outputs are the inputs if left out."""
         return cls._from_function(lambda v, y: abs(v - y), inputs, outputs)
 
     @classmethod
-    def squared(cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None) -> Self:
+    def squared(cls, inputs: Labels, outputs: Labels | None = None) -> Self:
         """Return d(v, y) = (v - y)^2; the outputs are the inputs if left out.
 
         Examples
@@ -93,11 +98,11 @@ class Distortion(LabeledMatrix):
     def _from_function(
         cls,
         distance: Callable[[Any, Any], float],
-        inputs: Iterable[Hashable],
-        outputs: Iterable[Hashable] | None,
+        inputs: Labels,
+        outputs: Labels | None,
     ) -> Self:
-        rows = in_order(inputs, "inputs")
-        columns = rows if outputs is None else in_order(outputs, "outputs")
+        rows = _labels(inputs, "inputs")
+        columns = rows if outputs is None else _labels(outputs, "outputs")
         if not rows or not columns:
             raise ValidationError("inputs: found no labels; at least one is needed on each side")
         check_cells(len(rows), len(columns), "inputs")
@@ -117,6 +122,14 @@ def named_distortion(
     """Return a distortion by its name, between labels, as in a spec."""
     one_of(kind, ("hamming", "absolute", "squared"), name)
     return getattr(Distortion, kind)(inputs, outputs)
+
+
+def _labels(labels: Labels, name: str) -> tuple[Hashable, ...]:
+    if not isinstance(labels, (int, np.integer)):
+        return in_order(labels, name)
+    size = whole_number(labels, name, 1)
+    check_cells(size, size, name)
+    return tuple(range(size))
 
 
 def distortion_entries(matrix: ArrayLike, name: str) -> Array:

@@ -1,1 +1,1 @@
-"""The papers: figures and tables computed again, errata, algorithms as printed."""
+"""The papers: figures and tables computed again, errata."""

@@ -294,7 +294,7 @@ def plot_convergence(report: IterateReport, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     report : IterateReport
-        The result of `cvxleak.problem.verify_iterates`.
+        The result of `cvxleak.verify_iterates`.
     ax
         As for `plot_bracket`.
 

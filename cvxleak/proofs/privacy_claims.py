@@ -9,6 +9,7 @@ probabilities.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -18,7 +19,13 @@ from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import balls, limits, reading
-from cvxleak.exact.rationals import float_above, float_below, normalized_rows, rational
+from cvxleak.exact.rationals import (
+    float_above,
+    float_below,
+    from_text,
+    normalized_rows,
+    rational,
+)
 
 __all__ = [
     "about",
@@ -31,6 +38,11 @@ __all__ = [
 Parts = Mapping[str, Any]
 Law = Sequence[fmpq]
 Pair = tuple[int, int]
+
+LOGARITHM = re.compile(r"log\((\d+(?:/\d+)?)\)", re.ASCII)
+
+LONGEST = 4_000
+"""Most characters of the number whose logarithm an epsilon is."""
 
 TERM = 4
 """Steps that are counted for each output whenever two distributions are compared."""
@@ -49,15 +61,14 @@ def prove_renyi(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, fl
 def prove_profile(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
     """Return proved bounds on the least delta at an epsilon."""
     rows, pairs = _read(problem, "epsilon")
-    epsilon = reading.number(problem["epsilon"], "epsilon")
-    if epsilon < 0:
-        raise CertificateError("epsilon must not be negative")
-    factor = balls.number(epsilon).exp() if epsilon else arb(1)
+    factor = _odds(problem["epsilon"])
 
     def delta(p: Law, r: Law) -> arb | fmpq:
         gains = [(x, y) for x, y in zip(p, r, strict=True) if not x - factor * y <= 0]
-        if not epsilon or not any(y for _, y in gains):  # no e^epsilon is left, so it is exact
-            return sum((max(x - y, fmpq(0)) for x, y in gains), fmpq(0))
+        if isinstance(factor, fmpq):
+            return sum((x - factor * y for x, y in gains), fmpq(0))
+        if not any(y for _, y in gains):  # no e^epsilon is left, so it is exact
+            return sum((x for x, _ in gains), fmpq(0))
         return balls.total((x - factor * y).max(arb(0)) for x, y in gains)
 
     return _direct(rows, pairs, witness, proof, delta)
@@ -104,6 +115,19 @@ def about(problem: Parts) -> str:
     rows, pairs = problem["matrix"], problem["pairs"]
     level = "".join(f"{key} {problem[key]}, " for key in ("alpha", "epsilon") if key in problem)
     return f"{level}{len(pairs)} pairs of distributions on {len(rows[0])} outputs"
+
+
+def _odds(epsilon: Any) -> arb | fmpq:
+    """Return e^epsilon: exactly if epsilon is 0, or the logarithm of a fraction as text."""
+    if isinstance(epsilon, str) and (found := LOGARITHM.fullmatch(epsilon)):
+        odds = from_text(found[1], LONGEST)
+        if odds < 1:
+            raise CertificateError("epsilon must not be negative")
+        return odds
+    level = reading.number(epsilon, "epsilon")
+    if level < 0:
+        raise CertificateError("epsilon must not be negative")
+    return balls.number(level).exp() if level else fmpq(1)
 
 
 class _Laws:

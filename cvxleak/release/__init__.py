@@ -5,7 +5,7 @@ from cvxleak.release.constructors import release_lagrangian, release_problem
 from cvxleak.release.distortion import ReleaseDistortion
 from cvxleak.release.information import ReleaseInformation
 from cvxleak.release.joint import ReleaseJoint
-from cvxleak.release.sequence import release_sequence, release_surface
+from cvxleak.release.sequence import release_sequence, release_strategy, release_surface
 from cvxleak.release.statement import ReleaseProblem
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "release_lagrangian",
     "release_problem",
     "release_sequence",
+    "release_strategy",
     "release_surface",
 ]

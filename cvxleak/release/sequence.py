@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import frozen_array, in_order
+from cvxleak.core.validation import Array, frozen_array, in_order
+from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.release_curve import release_search
+from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
 from cvxleak.model import Channel, Distortion, Prior
-from cvxleak.problem.bound import Bound
+from cvxleak.problem.bound import Bound, unit_scale
 from cvxleak.release.coalitions import non_decreasing
-from cvxleak.release.constructors import release_problem
+from cvxleak.release.constructors import release_lagrangian, release_problem
 from cvxleak.release.joint import ReleaseJoint
 from cvxleak.release.statement import Utility
 
-__all__ = ["release_sequence", "release_surface"]
+__all__ = ["release_sequence", "release_strategy", "release_surface"]
+
+Result = TypeVar("Result")
 
 
 def release_sequence(
     prior: Prior | ArrayLike,
     requests: Sequence[Channel | ArrayLike],
-    epsilon: Sequence[float],
-    delta: Sequence[float],
+    epsilon: Sequence[float] | None = None,
+    delta: Sequence[float] | None = None,
     *,
+    mu_1: Sequence[float] | None = None,
+    mu_2: Sequence[float] | None = None,
     utility: Utility = "distortion",
     distortion: Distortion | ArrayLike | None = None,
     unit: str = "nats",
@@ -34,7 +42,8 @@ def release_sequence(
     """Answer requests in sequence, each in view of all earlier answers.
 
     Request k is solved within I(R̂_k;X) <= epsilon_k and I(R̂_1, ..., R̂_k;X) <= delta_k, with the
-    kernels of the requests before it as they were chosen (SEQUENTIAL, problem (1)).
+    kernels of the requests before it as they were chosen (SEQUENTIAL, problem (1)); or, with
+    multipliers in place of budgets, at the prices mu_1 and mu_2 of these two (section VII, (13)).
 
     Parameters
     ----------
@@ -44,6 +53,8 @@ def release_sequence(
         p(r_k|x).
     epsilon, delta : sequence of float
         Budgets; those in `delta` must not decrease.
+    mu_1, mu_2 : sequence of float
+        Multipliers, as in `release_lagrangian`; not together with budgets.
     utility, distortion, unit
         As in `release_problem`, for every request.
     **options
@@ -71,19 +82,123 @@ def release_sequence(
     >>> abs(first.upper - second.upper) < 1e-7
     True
     """
-    channels = in_order(requests, "requests")
-    epsilon, delta = in_order(epsilon, "epsilon"), in_order(delta, "delta")
-    if not len(channels) == len(epsilon) == len(delta):
+
+    def answer(joint: ReleaseJoint, one: float, two: float) -> tuple[Bound, Array]:
+        if epsilon is None:
+            problem = release_lagrangian(joint, one, two, utility, distortion, unit=unit)
+        else:
+            problem = release_problem(joint, one, two, utility, distortion, unit=unit)
+        bound = problem.solve(**options)
+        return bound, bound.witness
+
+    return _in_sequence(prior, requests, _pairs(requests, epsilon, delta, mu_1, mu_2), answer)
+
+
+def release_strategy(
+    prior: Prior | ArrayLike,
+    requests: Sequence[Channel | ArrayLike],
+    epsilon: Sequence[float] | None = None,
+    delta: Sequence[float] | None = None,
+    *,
+    mu_1: Sequence[float] | None = None,
+    mu_2: Sequence[float] | None = None,
+    utility: Utility = "distortion",
+    distortion: Distortion | ArrayLike | None = None,
+    unit: str = "nats",
+    **options: Any,
+) -> tuple[IterativeResult, ...]:
+    """Answer requests in sequence by Blahut–Arimoto: `release_sequence` as SEQUENTIAL prints it.
+
+    Within budgets this is Algorithm 3 for all requests (`cvxleak.iterative.release_search` each).
+    With multipliers it is Algorithm 1 or, for an information, Algorithm 2, as section VII has it
+    for progressive networks.
+
+    Parameters
+    ----------
+    prior, requests, epsilon, delta, mu_1, mu_2, utility, distortion, unit
+        As in `release_sequence`.
+    **options
+        Passed to `release_search`, `distortion_blahut_arimoto` or `information_blahut_arimoto`.
+
+    Returns
+    -------
+    tuple of IterativeResult
+        One per request: `point` is the kernel, of shape (R̂_1, ..., R̂_{k-1}, X, R̂_k), and `value`
+        as the method has it, an information in nats. `cvxleak.desk.ReleaseDesk` draws the answers,
+        the last two lines of Algorithm 3.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not match each other, or a `delta` that decreases.
+    InfeasibleError
+        A delta_k below the leakage of the earlier answers.
+
+    Examples
+    --------
+    >>> from cvxleak.release import release_strategy
+    >>> tell = [[0.9, 0.1], [0.2, 0.8]]
+    >>> runs = release_strategy([0.5, 0.5], [tell, tell], [0.1, 0.1], [0.1, 0.3], tol=1e-4)
+    >>> [round(run.value, 3) for run in runs]
+    [0.339, 0.339]
+    """
+    scale = unit_scale(unit)
+    informs = utility == "information"
+    price = 1.0 if informs else 1 / scale  # an information's units cancel
+
+    def answer(joint: ReleaseJoint, one: float, two: float) -> tuple[IterativeResult, Array]:
+        law, told = joint.flat, {} if informs else {"distortion": distortion}
+        if epsilon is not None:
+            run = release_search(law, one * scale, two * scale, utility=utility, **told, **options)
+        else:
+            method = information_blahut_arimoto if informs else distortion_blahut_arimoto
+            run = method(law, one * price, two * price, **told, **options)
+        _, sizes, datasets = joint.shape
+        kernel = run.point.reshape((*sizes, datasets, -1))
+        return replace(run, point=kernel), kernel
+
+    return _in_sequence(prior, requests, _pairs(requests, epsilon, delta, mu_1, mu_2), answer)
+
+
+def _pairs(
+    requests: Sequence[Any],
+    epsilon: Sequence[float] | None,
+    delta: Sequence[float] | None,
+    mu_1: Sequence[float] | None,
+    mu_2: Sequence[float] | None,
+) -> list[tuple[float, float]]:
+    """Return the budgets or the multipliers of each request."""
+    given = {"epsilon": epsilon, "delta": delta, "mu_1": mu_1, "mu_2": mu_2}
+    names = [name for name, values in given.items() if values is not None]
+    if names not in (["epsilon", "delta"], ["mu_1", "mu_2"]):
         raise ValidationError(
-            f"epsilon: found {len(epsilon)} and {len(delta)} budgets for {len(channels)} requests"
+            f"epsilon: found {' and '.join(names) or 'neither budgets nor multipliers'}; allowed: "
+            "epsilon and delta, or mu_1 and mu_2"
         )
-    non_decreasing(delta, "delta")
-    bounds: list[Bound] = []
-    for request, own, everybody in zip(channels, epsilon, delta, strict=True):
-        joint = ReleaseJoint.of_history(prior, request, [bound.witness for bound in bounds])
-        problem = release_problem(joint, own, everybody, utility, distortion, unit=unit)
-        bounds.append(problem.solve(**options))
-    return tuple(bounds)
+    first, second = (in_order(given[name], name) for name in names)  # type: ignore[arg-type]
+    count = len(in_order(requests, "requests"))
+    if not count == len(first) == len(second):
+        raise ValidationError(
+            f"{names[0]}: found {len(first)} and {len(second)} values for {count} requests"
+        )
+    if delta is not None:
+        non_decreasing(second, "delta")
+    return list(zip(first, second, strict=True))
+
+
+def _in_sequence(
+    prior: Prior | ArrayLike,
+    requests: Sequence[Channel | ArrayLike],
+    pairs: Sequence[tuple[float, float]],
+    answer: Callable[[ReleaseJoint, float, float], tuple[Result, Array]],
+) -> tuple[Result, ...]:
+    results: list[Result] = []
+    kernels: list[Array] = []
+    for request, pair in zip(requests, pairs, strict=True):
+        result, kernel = answer(ReleaseJoint.of_history(prior, request, kernels), *pair)
+        results.append(result)
+        kernels.append(kernel)
+    return tuple(results)
 
 
 def release_surface(
@@ -91,21 +206,25 @@ def release_surface(
     epsilon: ArrayLike,
     delta: ArrayLike,
     *,
+    utility: Utility = "distortion",
     distortion: Distortion | ArrayLike | None = None,
     outputs: int | None = None,
     unit: str = "nats",
-    tol: float = 1e-7,
+    **options: Any,
 ) -> tuple[tuple[Bound | None, ...], ...]:
-    """Bound the least distortion D(epsilon, delta) for all pairs of budgets.
+    """Bound D(epsilon, delta) or I(epsilon, delta) for all pairs of budgets.
+
+    The least distortion, or the most information about the request; for party k, with the joint
+    distribution of its request and the earlier answers, D_k and I_k of SEQUENTIAL.
 
     Parameters
     ----------
-    joint, distortion, outputs, unit
+    joint, utility, distortion, outputs, unit
         As in `release_problem`.
     epsilon, delta : array_like, shapes (n,) and (m,)
         Budgets; the result has a row for each epsilon.
-    tol : float
-        The gap to reach, as in `Problem.solve`.
+    **options
+        Passed to `Problem.solve`.
 
     Returns
     -------
@@ -133,10 +252,10 @@ def release_surface(
             found = None
             if own <= everybody or math.isinf(own):
                 problem = release_problem(
-                    law, own, everybody, "distortion", distortion, None, outputs, unit
+                    law, own, everybody, utility, distortion, None, outputs, unit
                 )
                 try:
-                    found = problem.solve(tol=tol)
+                    found = problem.solve(**options)
                 except InfeasibleError:
                     pass
             row.append(found)

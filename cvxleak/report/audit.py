@@ -241,6 +241,8 @@ def capacity_report(
     *,
     unit: str = "nats",
     tol: float | None = None,
+    time_limit: float | None = None,
+    work_limit: float = WORK_LIMIT,
     progress: Progress | None = None,
 ) -> Report:
     """Return the capacity of a channel as a report.
@@ -249,8 +251,8 @@ def capacity_report(
     ----------
     channel : Channel
     unit : {"nats", "bits"}
-    tol : float, optional
-        Gap to reach, as for `Problem.solve`.
+    tol, time_limit, work_limit : float, optional
+        As for `Problem.solve`.
     progress : Progress, optional
         Is told about progress.
 
@@ -269,7 +271,8 @@ def capacity_report(
     from cvxleak.capacities import Capacity
 
     progress = as_progress(progress)
-    bound = solved(progress, names.CAPACITY, Capacity(channel).solve, tol=tol)
+    limits = {"tol": tol, "time_limit": time_limit, "work_limit": work_limit}
+    bound = solved(progress, names.CAPACITY, Capacity(channel).solve, **limits)
     found = Quantity.of_bound(names.CAPACITY, bound, unit, say.CHANNEL_CAPACITY)
     facts = {"inputs": len(channel.inputs), "outputs": len(channel.outputs)}
     return Report(unit, (found,), facts, progress.interrupted)

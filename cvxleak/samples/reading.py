@@ -49,7 +49,7 @@ class Samples(Value):
                 f"outputs: found {lengths['outputs']} for {counted(lengths['secrets'], 'secret')}"
             )
         if not columns["secrets"]:
-            raise ValidationError("secrets: found no draws")
+            raise ValidationError("secrets: found no draws; each secret needs at least two")
         for name, column in columns.items():
             object.__setattr__(self, name, column)
 

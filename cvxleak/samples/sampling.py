@@ -68,7 +68,7 @@ def sample_mechanism(
     listed = in_order(inputs, "inputs")
     labels = label_tuple(listed, len(listed), "inputs")
     if not labels:
-        raise ValidationError("inputs: found none")
+        raise ValidationError("inputs: found none; at least one is needed")
     whole_number(draws, "draws", 1, MOST // len(labels))
     source = () if rng is None else (generator(rng),)
     outputs: list[Hashable] = []

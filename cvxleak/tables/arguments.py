@@ -59,7 +59,7 @@ def checked_variables(given: Any) -> tuple[tuple[str, tuple[Hashable, ...]], ...
     if not isinstance(given, Mapping) or not given:
         raise ValidationError(
             "variables: expected a mapping from the name of each variable to its categories, "
-            f"found {short(given)}"
+            f"found {short(given)}; for example {{'sex': ['f', 'm']}}"
         )
     found = []
     for name, listed in given.items():

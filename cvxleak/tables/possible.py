@@ -405,5 +405,5 @@ def _impossible() -> InfeasibleError:
         "published: no table of whole numbers could have been published so, each number with noise "
         "of its own; margins that are sums of rounded cells are not rounded themselves, and need "
         "margins=False; a number that is left out to protect others (secondary suppression) has "
-        "the noise None"
+        "the noise None; a number of people that is given has to fit as well"
     )

@@ -334,7 +334,8 @@ class TablePrivacy(Value):
         dimensions = plain_array(false_alarms, "false_alarms").ndim
         rates = np.asarray(frozen_array(false_alarms, "false_alarms", dimensions), dtype=float)
         if not ((rates >= 0) & (rates <= 1)).all():
-            raise ValidationError("false_alarms: found one outside of [0, 1]")
+            wrong = rates[~((rates >= 0) & (rates <= 1))][0]
+            raise ValidationError(f"false_alarms: found {float(wrong)!r}; they are in [0, 1]")
         flat = rates.ravel()
         clock, known = Clock(time_limit, work_limit), dict[float, Point]()
         try:

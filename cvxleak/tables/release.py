@@ -178,7 +178,8 @@ class TableRelease(Value):
             raise ValidationError(
                 f"published: found {counted(len(values), 'value')}; "
                 f"{counted(len(self.numbers), 'number')} "
-                f"{are(len(self.numbers))} published"
+                f"{are(len(self.numbers))} published, in the order of Table.numbers (a Table with "
+                "margins=False has no totals)"
             )
         return [
             noise.published(y, f"published[{label!r}]")

@@ -137,7 +137,7 @@ class Table(Value):
         object.__setattr__(self, "counts", given)
         object.__setattr__(self, "stated_people", checked_people(people, given, self.outside))
         if not self.cells:
-            raise ValidationError("zeros: every cell is a structural zero")
+            raise ValidationError("zeros: every cell is a structural zero; one has to be possible")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (dict(self.variables), self._options())

@@ -439,8 +439,9 @@ def test_a_gain_of_ones_own_serves_records_of_different_sizes():
     mechanism = Mechanism(mixed, randomized_response(4, 1.0))
     own, known = (record_leakage(mechanism, 1.2, gain=g, tol=1e-2) for g in (Best(), Guess()))
     assert own.certificate is None
-    assert own.lower == pytest.approx(known.lower, abs=1e-9)
-    assert own.upper == pytest.approx(known.upper, abs=1e-9)
+    # The same bounds, but for the tolerance of both searches.
+    assert max(own.lower, known.lower) <= min(own.upper, known.upper)
+    assert max(own.upper, known.upper) * (1 - 0.02) <= min(own.lower, known.lower)
     with pytest.raises(ValidationError, match=r"gain.rows\(3\): found shape \(2, 2\)"):
         RecordLeakage(mechanism, 1.2, gain=Own(largest, np.eye(2)))
 

@@ -15,7 +15,7 @@ from cvxleak.mechanisms import identity, random_rounding, randomized_response
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
 from cvxleak.queries import count, from_function
 from cvxleak.report import Report, audit_report
-from cvxleak.report.numbers import amount
+from cvxleak.report.numbers import amount, ends
 
 
 def page(report: Report, width: int = 80) -> str:
@@ -67,7 +67,7 @@ def test_every_quantity_is_shown_with_its_meaning(everything: Report):
             continue
         assert " ".join(quantity.meaning.split()) in text, quantity.name
         if quantity.name not in {"record leakage", "balance"}:
-            assert f"{quantity.name} {amount(quantity.lower, ROUND_FLOOR)[:-1]}" in text
+            assert f"{quantity.name} {ends(quantity)[0][:-1]}" in text
 
 
 def test_an_output_says_what_the_record_is(everything: Report):

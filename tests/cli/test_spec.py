@@ -146,7 +146,9 @@ def test_a_command_says_what_it_needs(write: Callable[..., Path], content: str, 
     path = write(content)
     with pytest.raises(ValidationError) as found:
         build_task(SpecFile(path))
-    assert str(found.value).splitlines() == [f"{path}: {line}" for line in lines]
+    said, remedy = str(found.value).split("; ")
+    assert said.splitlines() == [f"{path}: {line}" for line in lines]
+    assert remedy == "docs/specs.md describes what a spec has"
 
 
 @pytest.mark.parametrize(
@@ -155,6 +157,14 @@ def test_a_command_says_what_it_needs(write: Callable[..., Path], content: str, 
 def test_not_toml(data: bytes):
     with pytest.raises(ValidationError, match=r"^s.toml: not a TOML file: "):
         check_spec(read_toml(data, "s.toml"), "s.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("q.csv", "cvxleak capacity takes"), ("s.yaml", "docs/specs.md")]
+)
+def test_what_is_no_spec_is_told_what_is(name: str, remedy: str):
+    with pytest.raises(ValidationError, match=rf"^{name}: not a TOML file: .*; {remedy}"):
+        read_toml(b"a,b\n0.5,0.5\n", name)
 
 
 def test_byte_order_mark_is_fine():

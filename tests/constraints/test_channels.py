@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from cvxleak import measures
 from cvxleak.constraints import (
+    channel,
     distortion_budget,
     joint_law,
     local_dp,
@@ -26,6 +27,13 @@ def test_row_stochastic_is_the_set_of_channels(solver, best):
     Q, gain = cp.Variable((4, 3)), rng.normal(size=(4, 3))
     value = best(cp.sum(cp.multiply(gain, Q)), row_stochastic(Q), solver)
     assert value == pytest.approx(gain.max(axis=1).sum(), abs=1e-4)
+
+
+def test_a_channel_has_as_many_outputs_as_inputs_unless_said():
+    assert [channel(*sizes)[0].shape for sizes in ((3,), (3, 2))] == [(3, 3), (3, 2)]
+    for shape in ((6, 6), [6, 6]):
+        with pytest.raises(ValidationError, match=r"^k: found the shape .6, 6.; .*channel\(k, m\)"):
+            channel(shape)  # pyright: ignore[reportArgumentType]
 
 
 def test_joint_law_is_the_set_of_scaled_channels(solver, best):

@@ -247,9 +247,9 @@ def test_check_channels_and_sources():
     bound = problem.solve()
     krr = randomized_response(6, math.log(20))
     answer = problem.check(krr, bound=bound)
-    assert answer.feasible is (
-        worst_case_distortion(krr, [SIX], Distortion.hamming(range(6))) <= 0.2
-    )
+    # Rounded towards privacy, it is at its distortion but for the last digits.
+    distortion = worst_case_distortion(krr, [SIX], Distortion.hamming(range(6)))
+    assert answer.feasible is (distortion <= 0.2 + 1e-12)
     assert answer.value == pytest.approx(math.log(20))
     assert problem.check(bound.witness, bound=bound).shortfall[1] < 1e-9
     rough = np.eye(6) * 1.1 - 0.01

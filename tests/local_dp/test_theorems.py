@@ -227,13 +227,87 @@ class TestTheorems:
             pytest.approx(budget, abs=1e-9)
         )
 
-    def test_optimal_columns_are_black_on_the_diagonal(self):
-        _, D = class_two_distortions([SIX], 0.2)
-        removed = int((D > 1 - 1e-9).sum())
-        pattern = colors(class_two_mechanism(np.minimum(D, 1.0), removed), tol=1e-6)
-        kept = 6 - removed
-        assert sum(pattern[i, i] != "B" for i in range(kept)) <= 1
-        assert (pattern[:, kept:] == "-").all()
+    def test_2_the_tails_of_all_sources(self):
+        # (11) as printed takes the largest tail from the budget of every source.
+        laws = [[0.5, 0.3, 0.2], [0.7, 0.25, 0.05]]
+        own, common = (
+            class_two_distortions(laws, 0.3, removed=1, common_tail=tail)[0]
+            for tail in (False, True)
+        )
+        exact = min_local_dp(laws, 0.3, (1 - np.eye(3))[:, :2])
+        assert exact.lower - 1e-7 <= own <= exact.upper + 1e-7
+        assert common > exact.upper + 0.1
+
+    @settings(max_examples=25)
+    @given(seeds)
+    def test_2_for_hulls_and_polytopes(self, seed):
+        rng = np.random.default_rng(seed)
+        P = ordered(rng, 4, 3)
+        budget = float(rng.uniform(0.05, 0.8))
+        value = class_two_leakage(P, budget)
+        assert class_two_leakage(SourceSet.hull(P), budget) == pytest.approx(value, abs=1e-9)
+        box = SourceSet.box([0.4, 0.2, 0.0], [0.7, 0.3, 0.2])
+        assert class_two_leakage(box, budget) == pytest.approx(
+            min_local_dp(box, budget).upper, abs=1e-7
+        )
+
+    @settings(max_examples=40)
+    @given(seeds)
+    def test_9_and_its_claims(self, seed):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(3, 6))
+        P = ordered(rng, size, int(rng.integers(1, 3)))
+        k = int(rng.integers(0, size - 1))
+        low, high = distortion_thresholds(P)[[k, size - 1]]
+        budget = float(low + rng.uniform(0.05, 0.95) * (high - low))
+        epsilon, D = class_two_distortions(P, budget, removed=k)
+        exact = min_local_dp(P, budget, (1 - np.eye(size))[:, : size - k])
+        assert exact.lower - 1e-7 <= epsilon <= exact.upper + 1e-7
+        # (32), of the outputs that stay.
+        kept = int((D < 1 - 1e-9).sum())
+        assert kept <= size - k
+        assert epsilon == pytest.approx(math.log((kept - 1 - D[1:kept].sum()) / D[0]), abs=1e-7)
+        channel = class_two_mechanism(np.minimum(D, 1.0), size - kept)
+        assert local_dp_epsilon(channel) == pytest.approx(epsilon, abs=1e-6)
+        # (48) repeats a row for the outcomes without an output, in which Remark 8 has no color;
+        # the mean of all rows is as good.
+        channel[kept:] = channel[:kept].mean(axis=0)
+        pattern = colors(channel, tol=1e-6)
+        plain = []
+        for i, row in enumerate(pattern[:, :kept]):
+            assert set(row) not in ({"B"}, {"R"})  # Claim 1
+            others = set(np.delete(row, i)) if i < kept else set(row)
+            assert len(others) == 1  # Claim 2
+            if i >= kept:
+                assert others == {"W"}  # Remark 8
+            elif row[i] != "B":
+                assert others == {"R"}  # Claim 3
+                plain.append(i)
+        assert len(plain) <= 1  # Claim 4
+        assert all(D[i] == D.min() for i in plain)  # Claim 5
+
+    @given(seeds)
+    def test_10(self, seed):
+        rng = np.random.default_rng(seed)
+        a, b = rng.uniform(size=5), np.sort(rng.uniform(size=5))
+        moved = a.copy()
+        moved[1:] *= rng.uniform(size=4)
+        moved[0] += a.sum() - moved.sum()
+        assert moved @ b <= a @ b + 1e-12
+
+    @given(seeds)
+    def test_49_and_50(self, seed):
+        rng = np.random.default_rng(seed)
+        D = np.sort(rng.uniform(0.05, 0.95, size=4))
+        D *= min(1.0, 3 / D.sum())
+        channel = class_two_mechanism(D)
+        c = (1 - D).sum() - (1 - D)
+        c /= D
+        for j in range(4):
+            ratios = channel[j, j] / np.delete(channel[:, j], j)
+            assert ratios == pytest.approx(np.delete(c, j))
+        assert c[0] >= c.max() - 1e-12
+        assert local_dp_epsilon(channel) == pytest.approx(math.log(c[0]))
 
     @settings(max_examples=30)
     @given(seeds)
@@ -350,8 +424,6 @@ class TestStructure:
 def test_complaints():
     with pytest.raises(ValidationError, match="Class III"):
         class_two_leakage(class_three(1), 0.2)
-    with pytest.raises(ValidationError, match="finite set"):
-        fold(SourceSet.hull([SIX, SIX[::-1]]))
     with pytest.raises(ValidationError, match="removed"):
         class_two_distortions([SIX], 0.2, removed=5)
     with pytest.raises(ValidationError, match="distortions"):

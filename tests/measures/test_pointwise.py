@@ -226,9 +226,9 @@ def test_composition_bounds():
     first = rng.dirichlet(np.ones(2), size=3)
     second = [rng.dirichlet(np.ones(4), size=3) for _ in range(2)]
     joint = (first[:, :, None] * np.stack(second, axis=1)).reshape(3, -1)
-    bound = adaptive_composition_bound(prior, first, second, 0.3)
+    bound = adaptive_composition_bound(prior, [first, second], 0.3)
     assert maximal_leakage(joint, prior) - math.log(0.3) <= bound + 1e-12
-    same = adaptive_composition_bound(prior, first, [second[0]] * 2, 0.3)
+    same = adaptive_composition_bound(prior, [first, [second[0]] * 2], 0.3)
     assert same <= composition_bound(prior, [first, second[0]], 0.3) + 1e-12
     with pytest.raises(ValidationError, match="channels"):
         composition_bound(prior, [], 0.3)

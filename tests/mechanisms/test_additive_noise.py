@@ -29,7 +29,8 @@ def test_laplace_cells_are_those_of_the_distribution_function(outputs, epsilon, 
     edges = np.array([-math.inf, *np.add(outputs[:-1], outputs[1:]) / 2, math.inf])
     for v, row in zip(channel.inputs, channel.matrix, strict=True):
         below = laplace.cdf(edges, loc=v, scale=sensitivity / epsilon)
-        assert np.allclose(row, np.diff(below), rtol=0, atol=1e-14)
+        # Levels are rounded towards privacy, by more the farther a cell is for its width.
+        assert np.allclose(row, np.diff(below), rtol=0, atol=1e-12)
 
 
 @given(OUTPUTS, st.floats(0.05, 3))
@@ -40,7 +41,7 @@ def test_laplace_level_of_any_two_inputs(local_level, outputs, epsilon):
 
 def test_laplace_keeps_its_precision_far_out_in_the_tail(local_level):
     channel = discretized_laplace(range(0, 601), 1.0, 1.0, inputs=(0, 1))
-    assert local_level(channel) == pytest.approx(1, abs=1e-12)
+    assert 1 - 2e-12 <= local_level(channel) <= 1
     assert 0 < channel.matrix[0, 599] < 1e-259
 
 
@@ -80,7 +81,7 @@ def test_geometric_is_clamped_two_sided_noise(n, epsilon):
     for v in range(n + 1):
         noise = {y: (1 - a) / (1 + a) * a ** abs(y - v) for y in range(1, n)}
         for y, probability in noise.items():
-            assert matrix[v, y] == pytest.approx(probability, rel=1e-9, abs=1e-15)
+            assert matrix[v, y] == pytest.approx(probability, rel=1e-9, abs=1e-13)
         rest = 1 - sum(noise.values())
         assert matrix[v, 0] + matrix[v, n] == pytest.approx(rest, abs=1e-12)
         # The two tails are in the ratio of a^v and a^(n - v).

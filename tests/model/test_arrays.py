@@ -101,7 +101,7 @@ def test_a_frame_brings_its_labels():
         (Shared(ROWS, device=2), "on another device"),
         (
             [[0.333333] * 3] * 2,
-            r"rounded to 6 decimals: cvxleak\.model\.ChannelSet\.from_printed\(matrix, 6\)",
+            r"rounded to 6 decimals: cvxleak\.ChannelSet\.from_printed\(matrix, 6\)",
         ),
         ([["0.3333333"] * 3] * 2, r"rounded to 7 decimals: .*'1/3' are exact"),
         ([[0.5, 0.500000003], [0.5, 0.5]], r"off by rounding: Channel\.from_solver\(matrix\)"),

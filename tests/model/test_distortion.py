@@ -15,7 +15,8 @@ def test_hamming():
     d = Distortion.hamming(["a", "b", "c"], ["b", "d"])
     assert d.matrix.tolist() == [[1, 1], [0, 1], [1, 1]]
     assert (d.inputs, d.outputs) == (("a", "b", "c"), ("b", "d"))
-    assert Distortion.hamming(range(3)) == Distortion(1 - np.eye(3))
+    assert Distortion.hamming(range(3)) == Distortion(1 - np.eye(3)) == Distortion.hamming(3)
+    assert Distortion.hamming(2, 3) == Distortion.hamming([0, 1], [0, 1, 2])
 
 
 def test_absolute_and_squared():
@@ -54,7 +55,7 @@ def test_labels_that_are_no_numbers(make, labels):
         make(labels)
 
 
-@pytest.mark.parametrize("labels", [[], (), 3, {"a", "b"}])
+@pytest.mark.parametrize("labels", [[], (), 0, 3.0, {"a", "b"}])
 def test_bad_labels(labels):
     with pytest.raises(ValidationError, match=r"^inputs: "):
         Distortion.hamming(labels)

@@ -13,11 +13,10 @@ from cvxleak.capacities import Capacity
 from cvxleak.constraints import local_dp
 from cvxleak.core import ValidationError
 from cvxleak.design import DesignForPrior
-from cvxleak.iterative import blahut_arimoto
+from cvxleak.iterative import alternating_leakage, blahut_arimoto
 from cvxleak.local_dp import MinDistortionLocalDP, MinLocalDP
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import Channel, Prior
-from cvxleak.papers.algorithms import alternating_leakage
 from cvxleak.problem import Iterates, verify_iterates
 from cvxleak.queries import count, parity
 from cvxleak.release import release_problem

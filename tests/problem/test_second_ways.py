@@ -18,8 +18,8 @@ from cvxleak.iterative import (
     blahut_rate_distortion,
     information_saddle,
     joint_blahut_arimoto,
+    release_search,
 )
-from cvxleak.papers.algorithms import release_search
 from tests.problem.test_contract import JOINT, LAW, PROBLEMS, ROUNDED
 from tests.reference import LOG2, information
 

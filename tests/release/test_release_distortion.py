@@ -22,6 +22,7 @@ from cvxleak.release import (
     release_lagrangian,
     release_problem,
     release_sequence,
+    release_strategy,
     release_surface,
 )
 
@@ -261,6 +262,60 @@ def test_the_same_request_again_gets_the_same_value(delta):
     assert second.witness == pytest.approx(copy, abs=1e-12)
 
 
+def test_the_printed_strategy_answers_as_the_certified_sequence_does():
+    requests = [[[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.7], [0.6, 0.4]], [[0.9, 0.1], [0.2, 0.8]]]
+    budgets = ([0.1, 0.05, 0.1], [0.1, 0.12, 0.3])
+    proved = release_sequence([0.4, 0.6], requests, *budgets)
+    found = release_strategy([0.4, 0.6], requests, *budgets, tol=1e-5)
+    bits = release_strategy(
+        [0.4, 0.6], requests, *np.array(budgets) / math.log(2), unit="bits", tol=1e-5
+    )
+    for bound, run, same in zip(proved, found, bits, strict=True):
+        assert bound.lower - 1e-9 <= run.value <= bound.upper + 1e-4
+        assert run.point.shape == bound.witness.shape
+        assert same.value == pytest.approx(run.value, abs=1e-6)
+
+
+def test_with_multipliers_in_place_of_budgets():
+    requests, mu = [[[0.9, 0.1], [0.2, 0.8]]] * 2, ([0.1, 0.1], [0.0, 0.2])
+    proved = release_sequence([0.5, 0.5], requests, mu_1=mu[0], mu_2=mu[1], unit="bits")
+    found = release_strategy([0.5, 0.5], requests, mu_1=mu[0], mu_2=mu[1], unit="bits")
+    for bound, run in zip(proved, found, strict=True):
+        assert bound.lower - 1e-9 <= run.value <= bound.upper + 1e-7
+    # What all have heard costs: the second answer is the first one again.
+    again = np.broadcast_to(np.eye(2)[:, None, :], (2, 2, 2))
+    assert found[1].point == pytest.approx(again, abs=1e-3)
+
+
+def test_progressive_networks_remember_the_tasks_before():
+    """Section VII, (13): T_k for task Y_k from the training data and the outputs before it."""
+    tasks = [[[0.95, 0.05], [0.95, 0.05], [0.1, 0.9]], [[0.9, 0.1], [0.2, 0.8], [0.2, 0.8]]]
+    law, options = [0.3, 0.3, 0.4], {"utility": "information"}
+    free = release_strategy(law, tasks, mu_1=[0.3, 0.3], mu_2=[0.0, 0.0], **options)
+    dear = release_strategy(law, tasks, mu_1=[0.3, 0.3], mu_2=[0.0, 0.4], **options)
+    joint = ReleaseJoint.of_history(law, tasks[1], [free[0].point])
+    proved = release_lagrangian(joint, 0.3, 0.4, "information").solve(tol=1e-3, rng=0)
+    assert -dear[1].value <= proved.upper
+    assert -dear[1].value >= proved.lower - 0.01
+    memory = [leakage(joint.array, runs[1].point, (0,)) for runs in (free, dear)]
+    assert memory[1] < memory[0] - 0.01
+    # The chain holds in the scheme, so nothing is told from mu_1 = 1 on.
+    nothing = release_strategy(law, tasks, mu_1=[0.3, 1.0], mu_2=[0.0, 0.0], **options)
+    assert nothing[1].value >= -1e-6
+
+
+def test_the_surface_of_an_information():
+    # The request is the dataset, a bit: as much is told as the smaller budget allows.
+    bit = [[[0.5, 0.0]], [[0.0, 0.5]]]
+    surface = release_surface(bit, [0.0, 0.2, 0.4], [0.2, 0.4], utility="information", tol=1e-5)
+    assert surface[2][0] is None
+    for row, epsilon in zip(surface, (0.0, 0.2, 0.4), strict=True):
+        for bound in row:
+            if bound is not None:
+                assert bound.lower <= epsilon <= bound.upper
+                assert bound.upper == pytest.approx(epsilon, abs=1e-4)
+
+
 def test_coalitions_by_definition_and_by_the_conic_program():
     joint = random_joint(0, (3, 2, 3, 2, 4))
     budgets = {(0,): 0.45, (1, 2): 0.7}
@@ -418,6 +473,10 @@ def test_history_is_the_law_it_says():
             lambda: release_sequence([0.5, 0.5], [np.eye(2)] * 2, [0.1, 0.1], [0.3, 0.2]),
             "delta",
         ),
+        (lambda: release_sequence([0.5, 0.5], [np.eye(2)]), "epsilon"),
+        (lambda: release_sequence([0.5, 0.5], [np.eye(2)], [0.1], [0.1], mu_1=[1]), "epsilon"),
+        (lambda: release_strategy([0.5, 0.5], [np.eye(2)], [0.1], [0.1, 0.2]), "epsilon"),
+        (lambda: release_strategy([0.5, 0.5], [np.eye(2)], mu_1=[0.1], mu_2=[-1]), "mu_2"),
     ],
 )
 def test_bad_arguments_are_named(call, argument):

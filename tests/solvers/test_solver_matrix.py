@@ -106,6 +106,12 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         2.0,
     ),
     "pml": (lambda: channel(right, lambda q: constraints.pml(q, [0.5, 0.5], np.log(1.8))), 0.9),
+    "pufferfish": (
+        lambda: channel(
+            right, lambda q: constraints.pufferfish(q, [[0.5, 0.5]], [([1, 0], [0, 1])], np.log(3))
+        ),
+        0.75,
+    ),
     "local_dp": (lambda: channel(right, lambda q: constraints.local_dp(q, LOG2), 3), 0.5),
     # a <= 2 (1 - a) + .1
     "local_dp with delta": (

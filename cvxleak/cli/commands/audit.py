@@ -216,7 +216,10 @@ def audit(
                 if value is not None:
                     raise ValidationError(f"{option}: cannot be combined with --{source}")
             for option in (name for name, value in needed.items() if value is None):
-                raise ValidationError(f"--{option}: is required with --{source}")
+                example = "NAME of a column" if option == "by" else "round_to_nearest:5"
+                raise ValidationError(
+                    f"--{option}: is required with --{source}, as in --{option} {example}"
+                )
             told = {"entropy_floors": entropy_floor or (), "unit": units.value}
             told |= {"published": published, "known_people": known_people}
             _audit_table(

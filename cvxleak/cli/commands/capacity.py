@@ -9,9 +9,19 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import Output
-from cvxleak.cli.options import Json, Proof, Tolerance, Unit, Units, check_limits
+from cvxleak.cli.options import (
+    Json,
+    Proof,
+    TimeLimit,
+    Tolerance,
+    Unit,
+    Units,
+    WorkLimit,
+    check_limits,
+)
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import counted
+from cvxleak.core.work import WORK_LIMIT
 
 __all__ = ["capacity"]
 
@@ -26,6 +36,8 @@ def capacity(
     units: Unit = Units.nats,
     json_path: Json = None,
     certificate: Proof = None,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = WORK_LIMIT,
     tol: Tolerance = None,
 ) -> None:
     """Compute the capacity of a channel, with a proof."""
@@ -35,7 +47,7 @@ def capacity(
         from cvxleak.model import Channel
         from cvxleak.report import capacity_report
 
-        check_limits(tol)
+        check_limits(tol, time_limit, work_limit)
         output = Output("capacity", channel, json_path, certificate)
         data = read_file(channel)
         if channel.suffix.lower() == ".toml":
@@ -46,7 +58,14 @@ def capacity(
         with place(str(channel)):
             given = Channel.from_csv(channel)
         with Display(units.value) as progress:
-            report = capacity_report(given, unit=units.value, tol=tol, progress=progress)
+            report = capacity_report(
+                given,
+                unit=units.value,
+                tol=tol,
+                time_limit=time_limit,
+                work_limit=work_limit,
+                progress=progress,
+            )
         inputs, outputs = given.shape
         heading = f"{channel.name}: {counted(inputs, 'input')}, {counted(outputs, 'output')}"
         identity = {"spec": channel.name, "sha256": sha256(data), "files": {}}

@@ -72,7 +72,7 @@ def _check(path: Path, time_limit: float | None, explain: bool) -> int:
         if not isinstance(content, dict):
             raise CertificateError("not a cvxleak certificate")
     except CertificateError as error:
-        typer.echo(f"FAIL  {error}")
+        typer.echo(f"FAIL  {error}; a certificate is a file that --certificate or save has written")
         return FAILED
     with Display() as progress:
         progress.begin(f"checking {path}")

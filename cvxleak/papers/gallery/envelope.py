@@ -10,6 +10,7 @@ import numpy as np
 from cvxleak.envelope import (
     four_level_prior,
     pml_envelope,
+    quantile_attack,
     response_condition,
     response_dp_epsilon,
     response_envelope,
@@ -124,9 +125,16 @@ def figure_1() -> Computed:
     t = np.linspace(0, 1.6, 161)
     left = float(pml_left_quantile(EXAMPLE_1, FAIR, 0.1))
     right = float(pml_right_quantile(EXAMPLE_1, FAIR, 0.1))
+    attack = quantile_attack(FAIR, EXAMPLE_1, 0.1, 1e-8)
     pairs = [
         pair("left quantile at 0.1", left, LOW),
         pair("right quantile at 0.1", right, math.log(4)),
+        pair(
+            "left quantile at 0.1 after the attack of Theorem 2",
+            float(pml_left_quantile(EXAMPLE_1.then(attack), FAIR, 0.1)),
+            math.log(4),
+            tolerance=1e-6,
+        ),
         pair("envelope at 0.1", pml_envelope(FAIR, EXAMPLE_1, 0.1), math.log(4), tolerance=1e-7),
         pair("envelope at 0.01", pml_envelope(FAIR, EXAMPLE_1, 0.01), math.log(4), tolerance=1e-7),
     ]

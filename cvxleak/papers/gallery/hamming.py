@@ -15,6 +15,7 @@ from cvxleak.core.validation import Array
 from cvxleak.local_dp import (
     class_one_information,
     class_one_leakage,
+    class_three_leakage,
     class_two_distortions,
     class_two_leakage,
     class_two_mechanism,
@@ -27,6 +28,7 @@ from cvxleak.local_dp import (
 )
 from cvxleak.papers.gallery.drawing import COLORS, foot, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
+from cvxleak.problem import Bound
 from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
@@ -77,12 +79,15 @@ def _leakage_curves(laws: Laws, points: int) -> Computed:
     top = 1 - 1 / size
     budgets = np.unique(np.append(np.linspace(0.02, top, points), [last - 1e-6, last + 1e-6, top]))
     bounds = {"II": [min_local_dp(laws, d) for d in budgets]}
+    theorem: list[Pair] = []
     for name in SETS:
         sources = class_three(laws, name)
         bounds[f"III {name}"] = [min_local_dp(sources, d) for d in budgets]
+        if len(laws) == 1:
+            theorem += _theorem_3(name, sources, budgets, bounds[f"III {name}"])
     curves = {"I": [class_one_leakage(size, d) for d in budgets]}
     curves |= {name: [bound.upper for bound in row] for name, row in bounds.items()}
-    pairs = []
+    pairs = theorem
     for k in range(0, len(budgets), 6):
         printed = class_two_leakage(laws, float(budgets[k]))
         name = f"Class II, D = {budgets[k]:.3f}: certified, Theorem 2 with the order"
@@ -99,6 +104,25 @@ def _leakage_curves(laws: Laws, points: int) -> Computed:
         )
     widest = max(bound.upper - bound.lower for row in bounds.values() for bound in row)
     return pairs, {"budgets": budgets.tolist(), "curves": curves, "widest bracket": widest}
+
+
+def _theorem_3(name: str, sources: SourceSet, budgets: Array, exact: list[Bound]) -> list[Pair]:
+    """Compare Theorem 3's bounds with the exact values."""
+    sets = fold(sources)
+    values = np.array([bound.upper for bound in exact])
+    upper = np.array([class_three_leakage(sets.union, d, sets.folding) for d in budgets])
+    pairs: list[Pair] = [
+        pair(
+            f"III {name}: by how much Theorem 3's upper bound falls short: not",
+            max(float((values - upper).max()), 0.0),
+            0.0,
+        )
+    ]
+    if sets.intersection is not None and len(sets.union.points) == 1:
+        lower = [class_three_leakage(sets.intersection, d, sets.folding) for d in budgets]
+        off = np.abs([upper - values, lower - values]).max()
+        pairs.append(pair(f"III {name}: Theorem 3's bounds off the exact value", float(off), 0.0))
+    return pairs
 
 
 def figure_4() -> Computed:
@@ -240,13 +264,26 @@ def simplex() -> Computed:
         pair(f"{name}: class", len(classify(sources).kind), float(len(name) - 6), tolerance=0.0)
         for name, sources in drawn.items()
     ]
-    points = SourceSet([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.6, 0.3, 0.1]])
-    sets = fold(points)
-    folded = {"union": SourceSet(sets.union), "intersection": SourceSet(sets.intersection)}
-    unfolded = {"the set": points, "unfolded union": sets.upper_set or points}
+    corners = [[0.22, 0.63, 0.15], [0.3, 0.48, 0.22], [0.5, 0.15, 0.35], [0.75, 0.15, 0.1]]
+    whole = SourceSet.hull(corners)
+    sets = fold(whole)
+    if sets.intersection is None or sets.lower_set is None:
+        raise RuntimeError("the orders of this set have distributions in common")
+    pairs.append(pair("orders of the set of Figure 2", len(sets.folding), 3.0))
+    for name, inner, outer in (
+        ("(51a) exceeds the set", sets.lower_set, whole),
+        ("the set exceeds (51b)", whole, sets.upper_set),
+    ):
+        costs = [np.eye(3)[i] - np.eye(3)[j] for i in range(3) for j in range(3) if i != j]
+        over = max(inner.worst(c)[0] - outer.worst(c)[0] for c in costs)
+        pairs.append(pair(f"by how much {name}: not", max(over, 0.0), 0.0))
+    folded = {"union": sets.union, "intersection": sets.intersection}
+    unfolded = {"unfolded union": sets.upper_set, "unfolded intersection": sets.lower_set}
     return pairs, {
         "Figure 1: three classes": {name: _outlines(s) for name, s in drawn.items()},
-        "Figures 2, 3: a set, folded": {name: _outlines(s) for name, s in folded.items()},
+        "Figures 2, 3: a set, folded": {
+            name: _outlines(s) for name, s in {"the set": whole, **folded}.items()
+        },
         "Figure 9: unfolded": {name: _outlines(s) for name, s in unfolded.items()},
     }
 
@@ -287,11 +324,7 @@ def draw_simplex(data: Data) -> Figure:
             for k, points in enumerate(outlines):
                 x, y = np.array(points).T
                 label = name if k == 0 else None
-                if len(points) > 2 and "Figure 1" in title:
-                    ax.fill(x, y, color=COLORS[place], alpha=0.45, label=label)
-                else:
-                    marker, size, fill = (("o", 4, COLORS[0]), ("s", 9, "none"))[place]
-                    ax.plot(x, y, marker, color=COLORS[place], ms=size, mfc=fill, label=label)
+                ax.fill(x, y, color=COLORS[place], alpha=0.45, label=label)
         for name, (x, y), shift in zip(
             "123", _corner(np.eye(3)), ((0, -9), (0, -9), (24, 0)), strict=True
         ):

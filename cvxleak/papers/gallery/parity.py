@@ -14,9 +14,9 @@ from cvxleak.audit import leakage_curve
 from cvxleak.core.errors import InfeasibleError
 from cvxleak.core.validation import real_number, whole_number
 from cvxleak.design import calibrate
+from cvxleak.iterative import alternating_leakage
 from cvxleak.mechanisms import binary_symmetric, exponential, laplace_threshold, symmetric_capacity
 from cvxleak.model import Mechanism
-from cvxleak.papers.algorithms import alternating_leakage
 from cvxleak.papers.gallery.drawing import COLORS, foot, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.queries import parity

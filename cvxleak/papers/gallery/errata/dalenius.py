@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 
 from cvxleak.audit import group_leakage, record_leakage
 from cvxleak.capacities import capacity
-from cvxleak.measures import group_budget, max_information, suggested_floor
+from cvxleak.measures import entropy, group_budget
 from cvxleak.mechanisms import (
     binary_symmetric,
     column_symmetric_bound,
@@ -22,11 +23,11 @@ from cvxleak.mechanisms import (
     symmetric_capacity,
 )
 from cvxleak.model import Mechanism, RecordSpace
-from cvxleak.papers.gallery.dalenius import hospital, remaining_range
+from cvxleak.papers.gallery.dalenius import hospital
 from cvxleak.papers.gallery.errata.erratum import Erratum
 from cvxleak.papers.gallery.item import Pair, pair
 from cvxleak.papers.gallery.parity import noisy_parity
-from cvxleak.queries import from_function, parity
+from cvxleak.queries import from_function
 
 __all__ = ["ERRATA"]
 
@@ -96,13 +97,20 @@ def _weak() -> list[Pair]:
     ]
 
 
-def _supremum() -> list[Pair]:
-    channel = binary_symmetric(0.1)
-    near = [max_information(channel, [t, 1 - t]) for t in (1e-2, 1e-4)]
+def _basis() -> list[Pair]:
+    cube = np.random.default_rng(0).dirichlet(np.ones(2), size=(3, 2))
+    found = [
+        len({rows[np.arange(len(rows)), list(choice)].tobytes() for choice in choices})
+        for rows, choices in (
+            (cube, product(range(2), repeat=3)),
+            (cube.swapaxes(0, 1).copy(), product(range(3), repeat=2)),
+        )
+    ]
     return [
-        pair("max-information at p = 0.01", near[0], "2.120"),
-        pair("at p = 0.0001", near[1], "2.196"),
-        pair("the supremum, log 9", math.log(9), "2.197"),
+        pair("elements of S_1 of a random channel for Example 1", found[0], 8.0),
+        pair("as printed", found[0], 2.0, "DALENIUS (21)", 0.1),
+        pair("elements of S_2", found[1], 9.0),
+        pair("together, as many as Theorem 2 needs", sum(found), 17.0),
     ]
 
 
@@ -125,8 +133,17 @@ def _group() -> list[Pair]:
 
 
 def _linear() -> list[Pair]:
-    ratio = RecordSpace.binary(20).max_entropy / RecordSpace.binary(10).max_entropy
-    return [pair("largest entropy of 20 records over that of 10", ratio, 2.0)]
+    few, many = (entropy(np.full(2**n, 2.0**-n)) for n in (8, 16))
+    skewed = np.random.default_rng(0).dirichlet(np.ones(2**16))
+    return [
+        pair("entropy of 16 fair bits over that of 8", many / few, 2.0),
+        pair("2 to the power of 8 more records", many / few, 2.0**8, "DALENIUS 2.2, scale", 1e-3),
+        pair(
+            "by how much a random prior on 16 bits has more: not",
+            max(entropy(skewed) - many, 0.0),
+            0.0,
+        ),
+    ]
 
 
 def _hospital() -> list[Pair]:
@@ -140,49 +157,22 @@ def _hospital() -> list[Pair]:
     ]
 
 
-def _netflix() -> list[Pair]:
-    floor = suggested_floor(100_480_507)
-    return [
-        pair("floor up to which a parity is at its capacity, bits", floor.whole - 1, "100480506"),
-        pair("b, bits", floor.floor, "67824342"),
-        pair(
-            "range of the mean that is left",
-            remaining_range(floor.whole, floor.floor * LOG2),
-            "0.645",
-        ),
-        pair(
-            "a smaller case: parity of 1000 bits, flip 0.1, b = 675 log 2",
-            record_leakage(Mechanism(parity(1000), binary_symmetric(0.1)), 675 * LOG2),
-            symmetric_capacity(2, 0.1),
-        ),
-    ]
-
-
 ERRATA = [
-    Erratum(
-        "DALENIUS (3), (6)",
-        "a maximum over product priors",
-        "a supremum, which is not attained: it is approached as the value that leaks most becomes "
-        "rare. For a symmetric channel with flip 0.1 it is log 9 = 2.197; probabilities of 0.01 "
-        "and 0.0001 give 2.120 and 2.196",
-        "the definition",
-        _supremum,
-    ),
     Erratum(
         "DALENIUS 2.2, scale",
         "the entropy of a dataset grows exponentially with its size",
         "at most in proportion to it, n log|X_i|: twice the records, twice the entropy",
-        "the definition",
+        "the entropy of uniform distributions, which is the largest",
         _linear,
     ),
     Erratum(
-        "DALENIUS Remark 3",
-        "67,824,342 bits of uncertainty are a reasonable floor, which helps utility",
-        "the arithmetic is correct, but how much the floor helps depends on the query. The parity "
-        "of the 100,480,507 ratings leaks its full capacity at every floor up to 100480506 bits. "
-        "Of the range of their mean, this floor leaves 0.645 to the adversary",
-        "DALENIUS Theorem 2 with an adversary that meets the floor; audited for 1000 records",
-        _netflix,
+        "DALENIUS (21)",
+        "S_1 has two elements, one for each value of the other record",
+        "it has a choice for each value of record 1: 2³ = 8 elements, and S_2 has 3² = 9; Theorem "
+        "2 needs them all. A channel that uses one value of the other record for some values of "
+        "record 1, and another one for the rest, is no mixture of the two",
+        "counting the basis channels of a random channel",
+        _basis,
     ),
     Erratum(
         "DALENIUS Cor 4",

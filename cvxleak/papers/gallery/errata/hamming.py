@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from cvxleak.local_dp import (
     class_one_information,
+    class_one_leakage,
+    class_three_distortions,
+    class_three_leakage,
     class_two_distortions,
     class_two_leakage,
     class_two_mechanism,
     classify,
+    colors,
     fold,
     folding_bounds,
     is_staircase,
@@ -27,6 +33,7 @@ __all__ = ["ERRATA"]
 
 TABLE_I = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
 SET_A = [TABLE_I, [0.15, 0.7, *TABLE_I[2:]]]
+SET_4 = [TABLE_I, [TABLE_I[i] for i in (3, 1, 2, 0, 4, 5)]]
 NO_GROUP = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
 
 
@@ -38,6 +45,37 @@ def _order() -> list[Pair]:
         pair("(11) as printed", printed, "5.1648"),
         pair("(11) with the order", class_two_leakage([TABLE_I], 0.02), exact.upper, None, 1e-7),
         pair("so the order is needed", exact, printed, "HAMMING (11)", 1e-3),
+    ]
+
+
+def _tail() -> list[Pair]:
+    laws = [[0.5, 0.3, 0.2], [0.7, 0.25, 0.05]]
+    value = class_two_distortions(laws, 0.3, removed=1)[0]
+    printed = class_two_distortions(laws, 0.3, removed=1, common_tail=True)[0]
+    exact = min_local_dp(laws, 0.3, (1 - np.eye(3))[:, :2])
+    return [
+        pair("exact with the outputs 1 and 2, D = 0.3", exact, "1.9459"),
+        pair("(11), each source with its own tail", value, exact.upper, None, 1e-7),
+        pair("D − D^(1) for both", printed, "2.1401"),
+        pair("so that is not the value", exact, printed, "HAMMING (11), tail", 1e-3),
+    ]
+
+
+def _tied() -> list[Pair]:
+    exact = min_local_dp(SET_4, 0.4)
+    swap, turn = [range(6), (3, 1, 2, 0, 4, 5)], [range(6), (1, 2, 3, 0, 4, 5)]
+    printed = class_three_distortions([TABLE_I], 0.4, swap, printed=True)[0]
+    ordered = class_three_leakage([TABLE_I], 0.4, turn)  # the four that the order makes equal
+    mended, D = class_three_distortions([TABLE_I], 0.4, swap)
+    worst = worst_case_distortion(class_two_mechanism(D), SET_4, Distortion.hamming(range(6)))
+    return [
+        pair("exact, D = 0.4", exact, "1.4202"),
+        pair("(18) as printed", printed, "1.4118"),
+        pair("(18) with the order", ordered, "1.6376"),
+        pair("(18) with the least distortion", mended, exact.upper, None, 1e-7),
+        pair("(48) up to M − k: its ε", local_dp_epsilon(class_two_mechanism(D)), exact.upper),
+        pair("(48) up to M − k: its distortion", worst, 0.4),
+        pair("so (18) is too small", exact, printed, "HAMMING (18), (48)", 1e-3),
     ]
 
 
@@ -57,7 +95,7 @@ def _removed() -> list[Pair]:
 
 def _intersection() -> list[Pair]:
     exact = min_local_dp(SET_A, 0.31)
-    alone = class_two_leakage(fold(SET_A).intersection, 0.31)
+    alone = class_two_leakage(fold(SET_A).images[0], 0.31)
     return [
         pair("exact for the Class III set a, D = 0.31", exact, "1.4615"),
         pair("(19): the intersection alone", alone, 0.0),
@@ -107,23 +145,65 @@ def _inclusion() -> list[Pair]:
 def _distortions() -> list[Pair]:
     channel = class_two_mechanism(class_two_distortions([TABLE_I], 0.2)[1])
     drops = np.diff(1 - np.diag(channel))
+    law, D, given = np.array([0.5, 0.3, 0.2]), 0.15, np.array([0.05, 0.1, 0.45])
+    left, right = float(law @ given), float((1 - D) * given[0] + D / 2 * given[1:].sum())
     return [
         pair(
             "most by which D_1, D_2, … falls in the optimum, D = 0.2: not",
             max(-float(drops.min()), 0.0),
             0.0,
-        )
+        ),
+        pair(
+            "(45a) for (0.5, 0.3, 0.2) and the distortions (0.05, 0.1, 0.45)",
+            left,
+            "0.145",
+            None,
+            1e-9,
+        ),
+        pair("(45b), D = 0.15", right, "0.08375", None, 1e-9),
+        pair("so they are not equal", left, right, "HAMMING Lemma 8, (45b)", 1e-3),
+    ]
+
+
+def _sign() -> list[Pair]:
+    symmetric, better = class_one_leakage(3, 0.3), randomized_response(3, math.log(4)).matrix
+    ratio = float(better[1, 0] / better[0, 0])
+    return [
+        pair("e^ε of (7), M = 3 and D = 0.3", math.exp(symmetric), "4.667"),
+        pair("Q(j|i)/Q(j|j) of randomized response with e^ε = 4", ratio, "0.25", None, 1e-9),
+        pair(
+            "with the minus: by how much it is above e^−ε", ratio - math.exp(-symmetric), "0.0357"
+        ),
+        pair("as printed, at least", ratio, math.exp(symmetric), "HAMMING V-E", 1e-3),
+    ]
+
+
+def _ratios() -> list[Pair]:
+    D = np.array([0.2, 0.4, 0.6])
+    channel = class_two_mechanism(D)
+    others = float(channel[1, 0] / channel[2, 0])
+    c = ((1 - D).sum() - (1 - D)) / D
+    repeated = colors(class_two_mechanism(np.array([0.25, 0.25, 1.0]), removed=1))[2]
+    return [
+        pair("c_1 of (49) for the distortions (0.2, 0.4, 0.6)", c[0], "5.0", None, 1e-9),
+        pair("c_2", c[1], "3.0", None, 1e-9),
+        pair("c_3", c[2], 7 / 3),
+        pair("ratio of two entries off the diagonal", others, c[2] / c[1]),
+        pair("so c_3 is not it", others, c[2], "HAMMING (49), Remark 8", 1e-3),
+        pair("black entries in the row that (48) repeats", list(repeated).count("B"), 1.0),
     ]
 
 
 def _constant() -> list[Pair]:
-    law = [0.5, 0.3, 0.2]
-    constant = np.tile([1.0, 0, 0], (3, 1))
-    worst = worst_case_distortion(constant, [law], Distortion.hamming(range(3)))
+    law = [0.2, 0.3, 0.5]
+    constant, uniform = np.tile([1.0, 0, 0], (3, 1)), np.full((3, 3), 1 / 3)
+    hamming = Distortion.hamming(range(3))
+    worst = worst_case_distortion(constant, [law], hamming)
     return [
-        pair("distortion of the constant output 1 under (0.5, 0.3, 0.2)", worst, "0.5"),
+        pair("distortion of the constant output 1 under (0.2, 0.3, 0.5)", worst, "0.8"),
         pair("(M − 1)/M", worst, 2 / 3, "HAMMING Lemma 5", 1e-3),
-        pair("leakage of a constant output", local_dp_epsilon(constant), 0.0),
+        pair("of a uniform output", worst_case_distortion(uniform, [law], hamming), 2 / 3),
+        pair("leakage of a uniform output", local_dp_epsilon(uniform), 0.0),
     ]
 
 
@@ -134,7 +214,7 @@ def _no_group() -> list[Pair]:
     return [
         pair(
             "intersection and union differ by",
-            float(np.ptp([sets.intersection, sets.union], axis=0).max()),
+            float(np.ptp([image.points for image in sets.images], axis=0).max()),
             0.0,
         ),
         pair("exact, D = 0.62", exact, 0.0),
@@ -159,8 +239,8 @@ def _not_necessary() -> list[Pair]:
     laws = [[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.4, 0.35, 0.25]]
     sets, bounds = fold(laws), folding_bounds(laws, 0.4)
     return [
-        pair("distributions in the intersection", len(sets.intersection), 1.0),
-        pair("distributions in the union", len(sets.union), 2.0),
+        pair("distributions of the first order", len(sets.images[0].points), 2.0),
+        pair("of the second", len(sets.images[1].points), 1.0),
         pair("lower bound, D = 0.4", bounds.lower or 0.0, "1.0986"),
         pair("upper bound, D = 0.4", bounds.upper, "1.0986"),
         pair("exact", min_local_dp(laws, 0.4), bounds.upper, None, 1e-7),
@@ -187,6 +267,15 @@ ERRATA = [
         _order,
     ),
     Erratum(
+        "HAMMING (11), tail",
+        "D − D^(l) bounds the distortion of the outputs that stay, for all sources",
+        "D^(l) is the largest tail of all sources; each source has its own. For (0.5, 0.3, 0.2) "
+        "and (0.7, 0.25, 0.05), D = 0.3 and l = 1 the value is 1.9459, and D − D^(1) for both "
+        "gives 2.1401. The least over l is the same, as l = 0 attains it",
+        "the full linear program with the outputs that stay, certified",
+        _tail,
+    ),
+    Erratum(
         "HAMMING (17)",
         "l runs up to M",
         "up to M − 2: for l = M − 1 the factor M − 1 − l is 0",
@@ -195,10 +284,14 @@ ERRATA = [
     ),
     Erratum(
         "HAMMING (18), (48)",
-        "no order; indices below M − k",
-        "the order, D_i = 1 for the removed outputs i > M − k, indices up to M − k, and sums up "
-        "to it",
-        "derived from (11); the corrected program is exact if the foldings are a group",
+        "(18): the ratio is that of D_1, without an order. (48): indices below M − k",
+        "(18): the least distortion takes the place of D_1, and D_i = 1 for the removed outputs "
+        "i > M − k. For Table I with and without entries 1 and 4 exchanged and D = 0.4 the value "
+        "is 1.4202; the printed program gives 1.4118, and with the order that (11) needs it gives "
+        "1.6376, since the order and D_4 = D_1 make four distortions equal. (48): indices up to "
+        "M − k, and sums up to it",
+        "the full linear program, certified",
+        _tied,
     ),
     Erratum(
         "HAMMING Thm 3",
@@ -236,14 +329,35 @@ ERRATA = [
     Erratum(
         "HAMMING Lemma 8, (45b)",
         "D_1 ≥ … ≥ D_M after Lemma 8; an equality in (45b)",
-        "D_1 ≤ … ≤ D_M, and ≥",
-        "an optimal channel",
+        "D_1 ≤ … ≤ D_M, and ≥, as Lemma 10 says: for (0.5, 0.3, 0.2), D = 0.15 and the "
+        "distortions (0.05, 0.1, 0.45) the two sides are 0.145 and 0.08375",
+        "an optimal channel, and both sides",
         _distortions,
+    ),
+    Erratum(
+        "HAMMING V-E",
+        "a better channel has Q(j|i) > e^ε Q(j|j) for at least one pair, ε that of (7)",
+        "a minus is missing, and all pairs have it: Q(j|i) > e^−ε Q(j|j), which (29b) uses. For "
+        "M = 3 and D = 0.3, e^ε is 4.667; randomized response with e^ε = 4 has the ratio "
+        "0.25, which exceeds e^−ε by 0.0357",
+        "the definition",
+        _sign,
+    ),
+    Erratum(
+        "HAMMING (49), Remark 8",
+        "the ratios within a column of (48) are c_1, c_2, …; rows without an output are white",
+        "two entries off the diagonal have the ratio c_i/c_j, which does not exceed the largest "
+        "either. And (48) repeats a row with a black entry for outcomes without an output: the "
+        "mean of the other rows is white. For the distortions (0.2, 0.4, 0.6) the c_i are 5.0, "
+        "3.0 and 7/3",
+        "two channels",
+        _ratios,
     ),
     Erratum(
         "HAMMING Lemma 5",
         "a constant output has distortion (M − 1)/M",
-        "1 − P_1: 0.5 for (0.5, 0.3, 0.2). And the lemma needs the hull, not the set",
+        "1 − P_1: 0.8 for (0.2, 0.3, 0.5), so it can miss a budget of (M − 1)/M; an output that is "
+        "uniform, whatever the input, meets it. And the lemma needs the hull, not the set",
         "the definition",
         _constant,
     ),

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from cvxleak.audit import record_leakage
-from cvxleak.measures import local_dp_epsilon
 from cvxleak.mechanisms import exponential, laplace_threshold, symmetric_capacity
 from cvxleak.model import Mechanism
 from cvxleak.papers.gallery.errata.erratum import Erratum
@@ -79,19 +78,6 @@ def _sensitivity() -> list[Pair]:
     ]
 
 
-def _levels() -> list[Pair]:
-    laplace, expo = laplace_threshold(1.0), exponential(np.eye(2), 1.0, 1.0)
-    return [
-        pair("exponential at nominal epsilon 1", local_dp_epsilon(expo), "0.5"),
-        pair("thresholded Laplace at nominal epsilon 1", local_dp_epsilon(laplace), "0.8318"),
-        pair(
-            "flip of either at exact level 1/2: exponential at 1, Laplace at 2 log((1 + √e)/2)",
-            laplace_threshold(2 * math.log((1 + math.exp(0.5)) / 2)).matrix[0, 1],
-            float(expo.matrix[0, 1]),
-        ),
-    ]
-
-
 ERRATA = [
     Erratum(
         "LEAKAGE 4.1",
@@ -137,14 +123,5 @@ ERRATA = [
         "log 2 − h(0.37754) = 0.0303",
         "lower and upper bounds, both proved",
         _table_exponential,
-    ),
-    Erratum(
-        "LEAKAGE 7.2",
-        "the Laplace and the exponential mechanism compared at the same ε",
-        "their exact levels of differential privacy differ: ε/2 for the exponential mechanism, "
-        "log(2 exp(ε/2) − 1) for the thresholded Laplace, that is 0.5 and 0.8318 at ε = 1. At the "
-        "same exact level they are the same channel",
-        "the level by definition",
-        _levels,
     ),
 ]

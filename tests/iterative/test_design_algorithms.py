@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.papers.algorithms import adaptive_penalty, alternating_design, exponentiated_gradient
-from cvxleak.papers.algorithms.exponentiated import Penalized, Trade
+from cvxleak.iterative import (
+    adaptive_penalty,
+    alternating_design,
+    exponentiated_gradient,
+    penalized_objective,
+)
+from cvxleak.iterative.exponentiated import Trade
 
 PARITY = np.indices((2, 2, 2)).sum(axis=0) % 2
 ERROR = 1.0 - np.eye(2)[PARITY]
@@ -21,20 +26,63 @@ def channel(seed, outputs=2):
     return np.random.default_rng(seed).dirichlet(np.ones(outputs), size=(2, 2, 2))
 
 
+def random_prior():
+    return np.random.default_rng(1).dirichlet(np.ones(8)).reshape(2, 2, 2)
+
+
 @pytest.mark.parametrize("goal", ["leakage", "distortion"])
 def test_the_penalized_objective_and_its_gradient(goal):
-    prior = np.random.default_rng(1).dirichlet(np.ones(8)).reshape(2, 2, 2)
+    prior, q = random_prior(), channel(2)
     trade = Trade.checked(prior, UNIFORM, ERROR)
-    objective = Penalized(trade, goal, 0.1, 3.0)
-    q = channel(2).reshape(8, 2)
-    leak, spent = trade.informations(q).max(), trade.distortion(q)
+    leaks = trade.informations(q.reshape(8, 2))
+    leak, spent = leaks.max(), (UNIFORM[..., None] * q * ERROR).sum()
+
+    def objective(q, **record):
+        return penalized_objective(prior, q, UNIFORM, ERROR, 0.1, 3.0, goal=goal, **record)
+
+    value, gradient = objective(q)
     main, excess = (leak, spent) if goal == "leakage" else (spent, leak)
-    assert objective.value(q) == pytest.approx(main + 3 * softplus(excess - 0.1) ** 2)
-    gradient, step = objective.gradient(q), 1e-6
+    assert value == pytest.approx(main + 3 * softplus(excess - 0.1) ** 2)
+    step = 1e-6
     direction = np.random.default_rng(3).normal(size=q.shape)
-    direction -= direction.mean(axis=1, keepdims=True)
-    change = objective.value(q + step * direction) - objective.value(q - step * direction)
+    direction -= direction.mean(axis=-1, keepdims=True)
+    change = objective(q + step * direction)[0] - objective(q - step * direction)[0]
     assert change / (2 * step) == pytest.approx((gradient * direction).sum(), abs=1e-7)
+    assert (objective(q, record=int(leaks.argmax()))[1] == gradient).all()
+    assert not np.allclose(objective(q, record=int(leaks.argmin()))[1], gradient)
+    with pytest.raises(ValidationError, match="record"):
+        objective(q, record=3)
+
+
+def test_parameters_of_the_line_search():
+    prior = random_prior()
+
+    def run(**options):
+        return exponentiated_gradient(
+            prior, channel(4), UNIFORM, ERROR, 0.1, 2.0, decrease="variance", **options
+        )
+
+    # The first step: eta shortened by powers of beta until (30) holds, which small ones meet.
+    steps = run(eta=8.0, beta=0.7, max_iterations=30).history["step"]
+    powers = np.log(steps * np.sqrt(np.arange(len(steps)) + 1) / 8) / np.log(0.7)
+    assert powers == pytest.approx(powers.round(), abs=1e-9)
+    assert (run(eta=8.0, c=0.9, max_iterations=1).history["step"] <= steps[0] * 1.001).all()
+    assert run(eta=1e-4, max_iterations=3).history["step"] == pytest.approx(
+        1e-4 / np.sqrt([1, 2, 3])
+    )
+    assert run(tol=10.0).iterations == 1
+    # Another record's information is made smaller.
+    trade = Trade.checked(prior, UNIFORM, ERROR)
+    start = trade.informations(channel(4).reshape(8, 2))
+    i = int(start.argmin())
+    moved = run(record=i, eta=0.1, max_iterations=1)
+    worst = run(eta=0.1, max_iterations=1)
+    assert not np.allclose(moved.point, worst.point)
+    for change in ({"eta": 0}, {"beta": 1}, {"c": 0}, {"tol": -1}, {"record": 3}):
+        with pytest.raises(ValidationError, match=next(iter(change))):
+            run(**change)
+    with pytest.raises(ValidationError, match="record: found one"):
+        run(goal="distortion", record=0)
 
 
 @pytest.mark.parametrize("goal", ["leakage", "distortion"])
@@ -69,18 +117,30 @@ def test_a_slack_budget_is_stopped_by_the_cap_and_said_so():
     np.testing.assert_allclose(run.history["penalty"], 1.5 ** -np.arange(5.0))
 
 
-@pytest.mark.parametrize(("goal", "budget"), [("leakage", 0.15), ("distortion", 0.1)])
-def test_the_mechanism_step_returns_a_repaired_point(goal, budget):
-    known = np.zeros((2, 2, 2))
-    known[0, 0], known[1, 0] = [0.25, 0.0], [0.75, 0.0]
+def test_the_penalty_adapts_as_printed_and_q_best_is_that_of_the_least_objective():
+    fair, hamming = np.array([0.5, 0.5]), 1 - np.eye(2)
     run = adaptive_penalty(
-        known, UNIFORM, ERROR, budget, goal=goal, decrease="variance", max_penalties=20
+        fair, fair, hamming, 0.1, decrease="variance", max_penalties=8, penalty=0.5, factor=3.0
     )
-    trade = Trade.checked(known, UNIFORM, ERROR)
-    q = run.point.reshape(8, 2)
-    leak, spent = trade.informations(q).max(), trade.distortion(q)
-    assert (spent if goal == "leakage" else leak) <= budget + 1e-12
-    assert run.value == pytest.approx(leak if goal == "leakage" else spent)
+    over, weights = run.history["residual"], run.history["penalty"]
+    assert weights[0] == 0.5
+    moves = np.where(over > 0.01, 3.0, np.where(over < -0.01, 1 / 3, 1.0))
+    assert weights[1:] == pytest.approx(weights[:-1] * moves[:-1])
+    # For the fair bit J is convex and symmetric: the minimum over flips is that over channels.
+    flips = np.linspace(1e-6, 0.5, 20001)
+    entropies = -flips * np.log(flips) - (1 - flips) * np.log(1 - flips)
+    for weight, reached in zip(weights, run.history["objective"], strict=True):
+        least = (np.log(2) - entropies + weight * softplus(flips - 0.1) ** 2).min()
+        assert reached == pytest.approx(least, abs=1e-6)
+    first = run.history["objective"].argmin()
+    spent = fair @ (run.point * hamming).sum(axis=1)
+    assert spent == pytest.approx(run.history["distortion"][first])
+    assert run.value == pytest.approx(run.history["leakage"][first])
+    # Within a wide margin, or to a rough tolerance, nothing more is to do.
+    wide = adaptive_penalty(fair, fair, hamming, 0.1, decrease="variance", margin=1.0)
+    assert (wide.history["penalty"] == 1).all()
+    rough = adaptive_penalty(fair, fair, hamming, 0.1, decrease="variance", tol=1.0)
+    assert rough.iterations == 1
 
 
 def test_no_value_is_below_the_optimum():
@@ -91,6 +151,33 @@ def test_no_value_is_below_the_optimum():
         assert run.value >= np.log(2) - h - 1e-9
         spent = (UNIFORM[..., None] * run.point.channel * ERROR).sum()
         assert spent <= 0.2 + 1e-12
+
+
+def test_the_iterates_are_the_methods_own():
+    run = alternating_design(UNIFORM, ERROR, 0.2, 0.0, decrease="variance", **FAST)
+    own = run.point
+    assert own.channels.shape == (run.iterations + 1, 2, 2, 2, 2)
+    assert own.priors.shape == (run.iterations, 2, 2, 2)
+    for k in range(run.iterations):
+        facing = Trade.checked(own.priors[k], UNIFORM, ERROR)
+        q = own.channels[k + 1].reshape(8, 2)
+        assert run.history["objective"][k] == pytest.approx(facing.informations(q).max())
+        assert run.history["residual"][k] == pytest.approx(facing.distortion(q) - 0.2)
+        assert run.history["step"][k] == pytest.approx(
+            np.abs(own.channels[k + 1] - own.channels[k]).sum()
+        )
+        step = adaptive_penalty(
+            own.priors[k],
+            UNIFORM,
+            ERROR,
+            0.2,
+            start=own.channels[k],
+            decrease="variance",
+            max_steps=40,
+            max_penalties=8,
+        )
+        assert own.channels[k + 1] == pytest.approx(step.point)
+    assert run.value == pytest.approx(run.history["repaired"].min())
 
 
 def test_the_dual_form_meets_its_budget_under_the_prior_it_reports():
@@ -119,7 +206,7 @@ def test_algorithm_1_can_be_the_adversary():
 
 
 def test_cycles_are_counted():
-    from cvxleak.papers.algorithms.alternating_mechanism import _period
+    from cvxleak.iterative.alternating_mechanism import _period
 
     a, b = np.zeros((2, 2)), np.ones((2, 2))
     assert _period([a, b, a]) == 2

@@ -11,7 +11,21 @@ from scipy.optimize import minimize
 from scipy.special import entr
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.iterative import joint_blahut_arimoto, project_to_simplex
+from cvxleak.iterative import (
+    alternating_leakage,
+    conditional_gradient_ascent,
+    deterministic_search,
+    entropy_boundary_mixture,
+    joint_blahut_arimoto,
+    marginal_blahut_arimoto,
+    project_to_entropy,
+    project_to_simplex,
+    row_entropy_floors,
+)
+from cvxleak.iterative._record import FEASIBILITY, RecordView
+from cvxleak.iterative._stationarity import block_gaps
+from cvxleak.iterative.deterministic import COORDINATE_WISE
+from cvxleak.iterative.entropy_projection import NO_ROOT
 from cvxleak.measures import (
     entropy,
     information_gradient_conditional,
@@ -19,17 +33,6 @@ from cvxleak.measures import (
     record_information,
 )
 from cvxleak.model import Mechanism, RecordSpace
-from cvxleak.papers.algorithms import (
-    alternating_leakage,
-    conditional_gradient_ascent,
-    deterministic_search,
-    marginal_blahut_arimoto,
-    project_to_entropy,
-)
-from cvxleak.papers.algorithms._record import FEASIBILITY, RecordView
-from cvxleak.papers.algorithms._stationarity import block_gaps
-from cvxleak.papers.algorithms.deterministic import COORDINATE_WISE
-from cvxleak.papers.algorithms.entropy_projection import NO_ROOT
 from tests.reference import LOG2, information, modular
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -42,6 +45,88 @@ def random_view(seed, values=2, contexts=3, outputs=3, sharpness=0.7):
         rng.dirichlet(np.ones(contexts), size=values),
         rng.dirichlet(np.full(outputs, sharpness), size=(values, contexts)),
     )
+
+
+# Theorems 2 and 3, Lemma 1
+
+
+@settings(max_examples=50)
+@given(SEEDS, st.floats(0, 1))
+def test_the_sets_of_theorem_2_are_convex(seed, share):
+    rng = np.random.default_rng(seed)
+    view, other = random_view(seed), random_view(seed + 1)
+    channels = rng.dirichlet(np.ones(3), size=(2, 2, 3))
+
+    def between(one, two):
+        return share * one + (1 - share) * two
+
+    joint = view.marginal[:, None] * view.conditional
+    others = other.marginal[:, None] * other.conditional
+    priors = [entr(law).sum() for law in (joint, others, between(joint, others))]
+    assert priors[2] >= min(priors[:2]) - 1e-12
+    # The floor for two marginals with the same conditionals, and the other way round.
+    for marginals, conditionals in (
+        ((view.marginal, other.marginal), (view.conditional, view.conditional)),
+        ((view.marginal, view.marginal), (view.conditional, other.conditional)),
+    ):
+        ends = [
+            RecordView(p, v, view.rows).entropy
+            for p, v in zip(marginals, conditionals, strict=True)
+        ]
+        middle = RecordView(between(*marginals), between(*conditionals), view.rows)
+        assert middle.entropy >= min(ends) - 1e-12
+    leaks = [
+        RecordView(view.marginal, view.conditional, rows).information
+        for rows in (*channels, between(*channels))
+    ]
+    assert leaks[2] <= max(leaks[:2]) + 1e-12
+
+
+@settings(max_examples=100)
+@given(SEEDS, st.integers(1, 7), st.floats(0, 1))
+def test_lemma_1_by_its_finite_mixture(seed, size, level):
+    p = np.random.default_rng(seed).dirichlet(np.full(size, 0.5))
+    b = level * float(entr(p / p.sum()).sum())
+    weights, points = entropy_boundary_mixture(p, b)
+    assert len(weights) <= size
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1, abs=1e-12)
+    assert points.min() >= 0
+    assert points.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    assert entr(points).sum(axis=1) == pytest.approx(b, abs=1e-12)
+    assert weights @ points == pytest.approx(p, abs=1e-12)
+
+
+def test_lemma_1_needs_the_entropy():
+    with pytest.raises(ValidationError, match=r"^target: found 0\.7; .* only H = 0\.69"):
+        entropy_boundary_mixture([0.5, 0.5], 0.7)
+
+
+@settings(max_examples=50)
+@given(SEEDS, st.floats(0.1, 1))
+def test_theorem_3_the_best_row_is_on_its_floor(seed, level):
+    view = random_view(seed, values=3, contexts=4)
+    b = level * view.entropy
+    k = 1
+    floor = row_entropy_floors(view.marginal, view.conditional, b)[k]
+
+    def with_row(row):
+        conditional = view.conditional.copy()
+        conditional[k] = row
+        return RecordView(view.marginal, conditional, view.rows)
+
+    # c_k is where H(X) = b; the row that is there has more, and some row of c_k leaks as much.
+    _, points = entropy_boundary_mixture(view.conditional[k], max(floor, 0.0))
+    if floor >= 0:
+        assert with_row(points[0]).entropy == pytest.approx(b, abs=1e-9)
+    assert max(with_row(row).information for row in points) >= view.information - 1e-12
+
+
+def test_a_value_of_probability_zero_needs_no_entropy():
+    floors = row_entropy_floors([1.0, 0.0], [[0.5, 0.5], [1.0, 0.0]], 0.6)
+    assert floors == pytest.approx([0.6, -math.inf])
+    with pytest.raises(ValidationError, match="one row for each value"):
+        row_entropy_floors([1.0], [[0.5, 0.5], [1.0, 0.0]], 0.6)
 
 
 # Algorithm 4
@@ -110,6 +195,28 @@ def test_no_root_below_the_entropy_of_the_ties():
     nearly = project_to_entropy([0.4 + 1e-15, 0.4, 0.2], 0.5)
     assert nearly.stopped != NO_ROOT
     assert nearly.value == pytest.approx(0.5, abs=1e-9)
+
+
+def test_the_interval_decides_which_root_is_found():
+    v = [0.4, 0.4, 0.2]
+    negative = project_to_entropy(v, 0.5, beta_min=-20.0)
+    assert negative.value == pytest.approx(0.5, abs=1e-9)
+    beta = math.log(negative.point[0] / negative.point[2]) / 0.2
+    assert beta == pytest.approx(-12.5754, abs=1e-3)
+    assert project_to_entropy(v, 0.5, beta_min=-12.0).stopped == NO_ROOT
+    # Of two roots the one that keeps the order is taken, if the interval allows it.
+    both = project_to_entropy([0.5, 0.3, 0.2], 0.8, beta_min=-100.0)
+    assert both.point.argmax() == 0
+    other = project_to_entropy([0.5, 0.3, 0.2], 0.8, beta_min=-100.0, beta_max=0.0)
+    assert other.point.argmax() == 2
+    assert both.value == pytest.approx(other.value, abs=1e-9)
+    # Without a root the end of the interval that comes nearest is returned.
+    short = project_to_entropy([0.5, 0.3, 0.2], 0.1, beta_max=2.0)
+    weights = np.exp([1.0, 0.6, 0.4])
+    assert short.stopped == NO_ROOT
+    assert short.point == pytest.approx(weights / weights.sum())
+    with pytest.raises(ValidationError, match="beta_max"):
+        project_to_entropy(v, 0.5, beta_min=1.0, beta_max=0.0)
 
 
 def test_ends_of_the_range_of_entropies():
@@ -192,6 +299,17 @@ def test_the_marginal_can_stop_below_the_floor_and_says_so():
     )
 
 
+def test_the_multiplier_moves_by_alpha():
+    view = random_view(6)
+    b = 0.99 * math.log(6)
+    for alpha in (0.1, 2.0):
+        history = marginal_blahut_arimoto(
+            view.marginal, view.conditional, view.rows, b, alpha=alpha, max_iterations=1
+        ).history
+        assert history["slack"][1] < 0
+        assert history["multiplier"][1] == pytest.approx(-alpha * history["slack"][1])
+
+
 def test_the_marginal_reports_its_cap():
     view = random_view(3)
     run = marginal_blahut_arimoto(
@@ -250,6 +368,38 @@ def test_rows_without_a_floor_become_unit_vectors():
     exact = deterministic_search(view.marginal, view.rows)
     assert run.value <= exact.value + 1e-9
     assert np.sort(run.point, axis=1)[:, -1].max() == 1
+
+
+@pytest.mark.parametrize("gradient", ["exact", "printed"])
+def test_a_step_is_made_of_the_gradient_that_was_chosen(gradient):
+    view = random_view(3, values=2, contexts=4)
+    p, eta = view.marginal, 0.7
+    run = conditional_gradient_ascent(
+        p, view.conditional, view.rows, view.entropy, eta=eta, gradient=gradient, max_iterations=1
+    )
+    # The first row moves first, so that its step is that of the start.
+    output = p @ view.laws
+    slope = p[0] * (view.rows[0] @ np.log(view.laws[0] / output))
+    if gradient == "printed":  # (37)
+        slope = slope + p[0] - p[0] ** 2 * (view.rows[0] @ (view.laws[0] / output))
+    stepped = project_to_simplex(view.conditional[0] + eta * slope)
+    expected = project_to_entropy(stepped / stepped.sum(), view.row_entropies[0]).point
+    assert run.point[0] == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_step_is_shortened_until_it_does_not_lose():
+    view = random_view(11, values=2, contexts=4)
+    start = (view.marginal, view.conditional, view.rows, view.entropy)
+    once = conditional_gradient_ascent(*start, eta=2.0, beta=0.9, max_inner=1)
+    often = conditional_gradient_ascent(*start, eta=2.0, beta=0.9, max_inner=60)
+    for run in (once, often):
+        assert (np.diff(run.history["objective"]) >= -1e-12).all()
+    # A step that is shortened away leaves the row.
+    tiny = conditional_gradient_ascent(*start, eta=1e-13)
+    assert tiny.point == pytest.approx(view.conditional, abs=1e-9)
+    for change in ({"eta": 0}, {"beta": 1}, {"gradient": "both"}, {"max_inner": 0}):
+        with pytest.raises(ValidationError, match=next(iter(change))):
+            conditional_gradient_ascent(*start, **change)
 
 
 def test_a_row_that_cannot_have_its_entropy():

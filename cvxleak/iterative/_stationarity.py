@@ -7,9 +7,9 @@ from scipy.optimize import root_scalar
 from scipy.special import entr, softmax
 
 from cvxleak.core.validation import Array
-from cvxleak.papers.algorithms._record import RecordView
+from cvxleak.iterative._record import RecordView
 
-__all__ = ["block_gaps", "linear_maximum"]
+__all__ = ["best_conditional", "block_gaps"]
 
 
 def block_gaps(view: RecordView, b: float) -> tuple[float, float]:
@@ -23,13 +23,18 @@ def block_gaps(view: RecordView, b: float) -> tuple[float, float]:
     floor = min(b, view.entropy)
     means = (view.conditional * scores).sum(axis=1)
     value = float(view.marginal @ means)
-    marginal = linear_maximum(np.ones(1), means[None], view.row_entropies[None], floor)
-    rest = floor - float(entr(view.marginal).sum())
-    conditional = linear_maximum(view.marginal, scores, np.zeros_like(scores), rest)
+    marginal = float(means @ linear_maximum(np.ones(1), means[None], view.row_entropies, floor)[0])
+    conditional = float(view.marginal @ (best_conditional(view, b) * scores).sum(axis=1))
     return max(marginal - value, 0.0), max(conditional - value, 0.0)
 
 
-def linear_maximum(masses: Array, scores: Array, log_m: Array, floor: float) -> float:
+def best_conditional(view: RecordView, b: float) -> Array:
+    """Return the conditionals under the floor that maximize the linearized I(X_i;Y)."""
+    rest = min(b, view.entropy) - float(entr(view.marginal).sum())
+    return linear_maximum(view.marginal, view.scores, np.zeros_like(view.scores), rest)
+
+
+def linear_maximum(masses: Array, scores: Array, log_m: Array, floor: float) -> Array:
     """Maximize sum_a mass_a <v_a, d_a> with sum_a mass_a (H(v_a) + <v_a, log m_a>) >= floor.
 
     The maximizer is v_a proportional to m_a exp(d_a / lam), with lam the root of the constraint;
@@ -54,4 +59,4 @@ def linear_maximum(masses: Array, scores: Array, log_m: Array, floor: float) -> 
             best = at(high)
         elif excess(low) < 0:
             best = at(root_scalar(excess, bracket=(low, high), method="brentq").root)
-    return float(masses @ (best * scores).sum(axis=1))
+    return best

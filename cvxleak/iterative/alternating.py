@@ -19,14 +19,14 @@ from cvxleak.core.validation import (
     real_number,
     whole_number,
 )
+from cvxleak.iterative._record import FEASIBILITY, RecordView, relative_gain, tangent_norm
+from cvxleak.iterative._stationarity import block_gaps
+from cvxleak.iterative.conditional import conditional_gradient_ascent
+from cvxleak.iterative.deterministic import COORDINATE_WISE, deterministic_search
 from cvxleak.iterative.entropy_floor import checked_floor, least_mixture
 from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.marginal import marginal_blahut_arimoto
 from cvxleak.model import Mechanism
-from cvxleak.papers.algorithms._record import FEASIBILITY, RecordView, relative_gain, tangent_norm
-from cvxleak.papers.algorithms._stationarity import block_gaps
-from cvxleak.papers.algorithms.conditional import conditional_gradient_ascent
-from cvxleak.papers.algorithms.deterministic import COORDINATE_WISE, deterministic_search
-from cvxleak.papers.algorithms.marginal import marginal_blahut_arimoto
 
 __all__ = ["alternating_leakage"]
 
@@ -108,7 +108,7 @@ def alternating_leakage(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import alternating_leakage
+    >>> from cvxleak.iterative import alternating_leakage
     >>> parity = np.indices((2, 2, 2)).sum(axis=0) % 2
     >>> channel = np.array([[0.8, 0.2], [0.2, 0.8]])[parity]
     >>> for start in "uniform", "random":

@@ -24,6 +24,8 @@ __all__ = ["MultiplierPoint", "Utility", "multiplier_grid", "release_search"]
 
 Utility = Literal["distortion", "information"]
 
+TRACED = ("mu_1", "mu_2", "value", "epsilon", "delta")
+"""What the history has of each run."""
 COARSE = (0.0, 0.01, 0.1, 1.0)
 """Multipliers of the grid that the search begins with, in units of the range of the costs."""
 
@@ -46,7 +48,7 @@ class MultiplierPoint:
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import multiplier_grid
+    >>> from cvxleak.iterative import multiplier_grid
     >>> (point,) = multiplier_grid([[[0.45, 0.05]], [[0.05, 0.45]]], [0.5], [0.0])
     >>> round(point.value, 3), round(point.epsilon, 3)
     (0.234, 0.24)
@@ -77,6 +79,7 @@ class _Curve:
             raise ValidationError("distortion: found one; utility 'information' has none")
         self.data = ReleaseData.of(joint, distortion, outputs)
         self.convex = utility == "distortion"
+        self.sign = 1 if self.convex else -1
         self._rng = rng
         self._matrix = distortion
         self._outputs = self.data.cost.shape[1]
@@ -94,35 +97,24 @@ class _Curve:
         self,
         mu: tuple[float, float],
         start: Array | None,
+        restarts: int,
         tol: float,
         max_iterations: int,
         seconds: float | None = None,
     ) -> MultiplierPoint:
+        options = {
+            "outputs": self._outputs,
+            "start": start,
+            "tol": tol,
+            "max_iterations": max_iterations,
+            "time_limit": seconds,
+        }
         joint = self.data.joint
         if self.convex:
-            run = distortion_blahut_arimoto(
-                joint,
-                *mu,
-                distortion=self._matrix,
-                outputs=self._outputs,
-                start=start,
-                tol=tol,
-                max_iterations=max_iterations,
-                time_limit=seconds,
-            )
-        else:
-            run = information_blahut_arimoto(
-                joint,
-                *mu,
-                outputs=self._outputs,
-                restarts=3,
-                tol=tol,
-                max_iterations=max_iterations,
-                time_limit=seconds,
-                rng=self._rng,
-            )
-        gap = float(run.history["gap"][-1])
-        return self.measured(mu, run.point, run.value - gap if self.convex else -math.inf)
+            run = distortion_blahut_arimoto(joint, *mu, distortion=self._matrix, **options)
+            return self.measured(mu, run.point, run.value - float(run.history["gap"][-1]))
+        run = information_blahut_arimoto(joint, *mu, restarts=restarts, rng=self._rng, **options)
+        return self.measured(mu, run.point)
 
     def measured(
         self, mu: tuple[float, float], kernel: Array, dual: float = -math.inf
@@ -156,6 +148,7 @@ def multiplier_grid(
     utility: Utility = "distortion",
     distortion: Distortion | ArrayLike | None = None,
     outputs: int | None = None,
+    restarts: int = 3,
     tol: float = 1e-9,
     max_iterations: int = 5_000,
     rng: int | np.random.Generator | None = 0,
@@ -176,6 +169,8 @@ def multiplier_grid(
         As in `distortion_blahut_arimoto`.
     tol, max_iterations
         Of each run.
+    restarts : int
+        Random starts of Algorithm 2.
     rng : int, numpy.random.Generator or None
         For the random starts of Algorithm 2.
 
@@ -190,7 +185,7 @@ def multiplier_grid(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import multiplier_grid
+    >>> from cvxleak.iterative import multiplier_grid
     >>> joint = [[[0.45, 0.05]], [[0.05, 0.45]]]
     >>> [round(point.value, 3) for point in multiplier_grid(joint, [0.0, 0.1, 1.0], [0.0])]
     [0.1, 0.1, 0.348]
@@ -201,9 +196,10 @@ def multiplier_grid(
     for one in rows:
         start = None
         for two in columns:
-            point = curve.point((one, two), start, tol, max_iterations)
+            point = curve.point((one, two), start, restarts, tol, max_iterations)
             points.append(point)
-            start = 0.9 * point.kernel + 0.1 / point.kernel.shape[2]
+            if curve.convex:
+                start = 0.9 * point.kernel + 0.1 / point.kernel.shape[2]
     return tuple(points)
 
 
@@ -215,7 +211,10 @@ def release_search(
     utility: Utility = "distortion",
     distortion: Distortion | ArrayLike | None = None,
     outputs: int | None = None,
-    tol: float = 1e-8,
+    mu_1: Sequence[float] | None = None,
+    mu_2: Sequence[float] | None = None,
+    restarts: int = 3,
+    tol: float = 1e-6,
     max_rounds: int = 100,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -236,8 +235,14 @@ def release_search(
     utility : {"distortion", "information"}
     distortion, outputs
         As in `distortion_blahut_arimoto`.
+    mu_1, mu_2 : sequence of float, optional
+        Multipliers of the grid that the search begins with: all pairs. If left out, 0, 0.01, 0.1
+        and 1 times the range of the costs.
+    restarts : int
+        Random starts of Algorithm 2 at each pair of the grid.
     tol : float
-        For a distortion: stop when the gap is at most this share of the range of the costs.
+        Stop when the gap is at most this share of the range of the costs; for an information when
+        a round gains at most so many nats.
     max_rounds : int
         Most Blahut–Arimoto runs after the grid.
     time_limit : float, optional
@@ -250,7 +255,8 @@ def release_search(
     IterativeResult
         `point` is a kernel, shape (Z, X, outputs), that meets the budgets up to rounding, and
         `value` its utility. `history` has ``objective``, the best value so far; for a distortion
-        also ``lower``, the best bound so far that a dual value gives.
+        also ``lower``, the best bound so far that a dual value gives; and for each run, the grid
+        first, ``mu_1``, ``mu_2``, ``value``, ``epsilon`` and ``delta``, as in `MultiplierPoint`.
 
     Raises
     ------
@@ -261,17 +267,23 @@ def release_search(
 
     Notes
     -----
-    SEQUENTIAL Algorithm 3, with its line 10 made precise. The points (D, epsilon, delta) of all
-    runs so far are time-shared as well as they can be: a linear program over their weights. By
-    convexity the mixture of kernels with these weights meets the budgets, which are inequalities
-    and need not be used up. The program's own multipliers are the next pair to try, and
-    dual(mu) - mu_1 epsilon - mu_2 delta at each pair bounds D(epsilon, delta) from below, so the
-    search knows when it has arrived. For an information the mixtures of two kernels are tried
-    one by one, since mixing loses utility; what comes out is a feasible release, not an optimum.
+    SEQUENTIAL Algorithm 3, with its line 10 made precise. The triples (utility, epsilon, delta) of
+    all runs so far are time-shared as well as they can be: a linear program over their weights,
+    at most three of which are not zero. Its own multipliers are the next pair to try, a run that
+    starts near the mixture or one of its kernels: with one multiplier this is a bisection that
+    uses slopes. By convexity the mixture of the kernels meets the budgets, which are inequalities
+    and need not be used up.
+
+    For a distortion dual(mu) - mu_1 epsilon - mu_2 delta at each pair bounds D(epsilon, delta) from
+    below, so the search knows when it has arrived. For an information the mixture of kernels has
+    less utility and leaks less than the program counts on, so in the end its weights are adjusted
+    until a budget is used up; and a run may end in a local optimum. What comes out is a feasible
+    release, and a lower bound on I(epsilon, delta); `cvxleak.release.release_problem` proves an
+    upper bound.
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import release_search
+    >>> from cvxleak.iterative import release_search
     >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
     >>> round(release_search(joint, 0.05, 0.104).value, 5)
     0.36873
@@ -289,48 +301,86 @@ def release_search(
             "already, so it must be at least that"
         )
     scale = curve.scale
+    coarse = [scale * multiplier for multiplier in COARSE]
+    rows = coarse if mu_1 is None else in_order(mu_1, "mu_1")
+    columns = coarse if mu_2 is None else in_order(mu_2, "mu_2")
+    # An information's run need not end to be of use, and the last steps are the slow ones.
+    accuracy, most = (1e-3, 20_000) if curve.convex else (0.1, 500)
     points = [curve.constant()]
-    for one, two in itertools.product(COARSE, COARSE):
-        mu = scale * one, scale * two
-        points.append(curve.point(mu, None, 1e-3 * tol * scale, 500, clock.limit))
+    for mu in itertools.product(rows, columns):
+        points.append(curve.point(mu, None, restarts, accuracy * tol * scale, 500, clock.limit))
         if clock.late:
             break
-    grid = len(points) - 1
-    history: dict[str, list[float]] = {"objective": [], "lower": []}
-    budgets = epsilon, delta
-    if not curve.convex:
-        best = _best_pair(curve, points, budgets, clock)
-        arrays = {"objective": np.array([best.value])}
-        stopped = "time_limit reached" if clock.late else "grid searched"
-        return IterativeResult(best.value, best.kernel, len(points), stopped, arrays)
+    best = points[0]
+    objective: list[float] = []
+    lower: list[float] = []
     while True:
-        weights, mu, value = _time_share(points, budgets)
-        kernel = np.sum([w * p.kernel for w, p in zip(weights, points, strict=True)], axis=0)
-        duals = [p.dual - p.mu_1 * epsilon - p.mu_2 * delta for p in points[1:]]
-        history["objective"].append(value)
-        history["lower"].append(max(duals))
-        rounds = len(duals) - grid
-        if value - max(duals) <= tol * scale:
+        weights, mu, value = _time_share(
+            points, [curve.sign * point.value for point in points], (epsilon, delta)
+        )
+        shared = [(w, point) for w, point in zip(weights, points, strict=True) if w > 0]
+        mixture = curve.measured(mu, np.sum([w * point.kernel for w, point in shared], axis=0))
+        inside = [p for p in points if p.epsilon <= epsilon and p.delta <= delta]
+        best = min([best, mixture, *inside], key=lambda point: curve.sign * point.value)
+        objective.append(best.value)
+        lower.append(max(p.dual - p.mu_1 * epsilon - p.mu_2 * delta for p in points[1:]))
+        if value - lower[-1] <= tol * scale:
             stopped = "the gap is within tol"
-        elif rounds >= max_rounds:
+        elif len(objective) > max_rounds:
             stopped = "max_rounds reached"
         elif clock.late:
             stopped = "time_limit reached"
         else:
-            near = 0.999 * kernel + 0.001 / kernel.shape[2]
-            points.append(curve.point(mu, near, 0.1 * tol * scale, 20_000, clock.limit))
-            continue
-        arrays = {name: np.array(values) for name, values in history.items()}
-        return IterativeResult(value, kernel, len(duals), stopped, arrays)
+            near = mixture
+            if not curve.convex and mixture.value < -0.9 * value:
+                # The kernels use the same outputs for different things: near their mixture is none.
+                _, near = max(shared, key=lambda part: part[0] * part[1].value)
+            start = 0.999 * near.kernel + 0.001 / near.kernel.shape[2]
+            points.append(curve.point(mu, start, 1, 0.1 * tol * scale, most, clock.limit))
+            new = points[-1]
+            over = mu[0] * (new.epsilon - epsilon) + mu[1] * (new.delta - delta)
+            if curve.convex or value - curve.sign * new.value - over > tol:
+                continue
+            stopped = "a round gains at most tol"
+        if not curve.convex:
+            ends = [
+                _stretched(curve, p, q, (epsilon, delta))
+                for p in (mixture, best)
+                for _, q in shared
+            ]
+            best = max([best, *ends], key=lambda point: point.value)
+        history = {"objective": np.array(objective)}
+        history |= {"lower": np.array(lower)} if curve.convex else {}
+        history |= {name: np.array([getattr(p, name) for p in points[1:]]) for name in TRACED}
+        return IterativeResult(best.value, best.kernel, len(points) - 1, stopped, history)
+
+
+def _stretched(
+    curve: _Curve, inner: MultiplierPoint, outer: MultiplierPoint, budgets: tuple[float, float]
+) -> MultiplierPoint:
+    """Return the mixture of two that is as near to the outer one as the budgets allow.
+
+    Utility is convex in the share, as the leakages are: it is largest at an end.
+    """
+    low, high, best = 0.0, 1.0, inner
+    for _ in range(40):
+        share = (low + high) / 2
+        kernel = share * outer.kernel + (1 - share) * inner.kernel
+        point = curve.measured((math.nan, math.nan), kernel)
+        if point.epsilon <= budgets[0] and point.delta <= budgets[1]:
+            low, best = share, point
+        else:
+            high = share
+    return best
 
 
 def _time_share(
-    points: Sequence[MultiplierPoint], budgets: tuple[float, float]
+    points: Sequence[MultiplierPoint], costs: Sequence[float], budgets: tuple[float, float]
 ) -> tuple[Array, tuple[float, float], float]:
     """Return the weights of the best mixture of points, the budgets' multipliers, and its value."""
     leaks = np.array([[p.epsilon for p in points], [p.delta for p in points]])
     program = linprog(
-        [p.value for p in points],
+        costs,
         A_ub=leaks,
         b_ub=budgets,
         A_eq=np.ones((1, len(points))),
@@ -341,37 +391,6 @@ def _time_share(
     weights = np.maximum(program.x, 0.0)
     # The constant release, first of the points, takes what rounding has put over a budget.
     weights[1:] *= min(1.0, 1 / weights.sum())
-    weights[0] = 1 - weights[1:].sum()
+    weights[0] = max(0.0, 1 - weights[1:].sum())
     mu_1, mu_2 = np.maximum(-program.ineqlin.marginals, 0.0)
-    value = float(weights @ [p.value for p in points])
-    return weights, (float(mu_1), float(mu_2)), value
-
-
-def _best_pair(
-    curve: _Curve,
-    points: Sequence[MultiplierPoint],
-    budgets: tuple[float, float],
-    clock: Clock,
-) -> MultiplierPoint:
-    """Return the most useful of the points and the mixtures of two that meet the budgets."""
-
-    def fits(point: MultiplierPoint) -> bool:
-        return point.epsilon <= budgets[0] and point.delta <= budgets[1]
-
-    inside = [point for point in points if fits(point)]
-    best = max(inside, key=lambda point: point.value)
-    for outer in points:
-        if fits(outer) or outer.value <= best.value:
-            continue
-        for inner in inside:
-            if clock.late:
-                return best
-            low, high = 0.0, 1.0
-            for _ in range(30):
-                share = (low + high) / 2
-                mixture = share * outer.kernel + (1 - share) * inner.kernel
-                point = curve.measured((math.nan, math.nan), mixture)
-                low, high = (share, high) if fits(point) else (low, share)
-                if fits(point) and point.value > best.value:
-                    best = point
-    return best
+    return weights, (float(mu_1), float(mu_2)), float(weights @ costs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,18 +18,18 @@ from cvxleak.core.validation import (
     real_number,
     whole_number,
 )
+from cvxleak.iterative.alternating import alternating_leakage
 from cvxleak.iterative.entropy_floor import checked_floor
+from cvxleak.iterative.exponentiated import GOALS, Trade
 from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.joint import joint_blahut_arimoto
+from cvxleak.iterative.penalty import adaptive_penalty, nearest_output, starting_channel
 from cvxleak.model import Lumped
-from cvxleak.papers.algorithms.alternating import alternating_leakage
-from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS, Trade
-from cvxleak.papers.algorithms.penalty import penalized_design, repaired, starting_channel
 
 __all__ = ["AlternatingPoint", "alternating_design"]
 
-ADVERSARIES = ("joint", "alternating")
+ADVERSARIES = ("alternating", "joint")
 
 NEAR = 1e-3
 """Two mechanisms count as the same if they differ by at most this much in all entries' sum."""
@@ -41,21 +41,28 @@ class AlternatingPoint(NamedTuple):
     Attributes
     ----------
     channel : array, shape (n_1, ..., n_n, Y)
-        The mechanism, which meets the budget.
+        The best of the mechanisms, each made to meet the budget.
     prior : array, shape (n_1, ..., n_n)
         The worst prior that the adversary step found for it.
+    channels : array, shape (K + 1, n_1, ..., n_n, Y)
+        The method's own iterates q^(0), ..., q^(K), which need not meet the budget.
+    priors : array, shape (K, n_1, ..., n_n)
+        And p^(1), ..., p^(K), where p^(k) was found for q^(k - 1).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import AlternatingPoint
-    >>> point = AlternatingPoint(channel=np.full((2, 2), 0.5), prior=np.array([0.5, 0.5]))
-    >>> point.channel.shape, point.prior.shape
-    ((2, 2), (2,))
+    >>> from cvxleak.iterative import alternating_design
+    >>> fair, hamming = np.array([0.5, 0.5]), 1 - np.eye(2)
+    >>> point = alternating_design(fair, hamming, 0.1, 0.0, max_iterations=3).point
+    >>> point.channel.shape, point.channels.shape[1:], point.priors.shape[1:]
+    ((2, 2), (2, 2), (2,))
     """
 
     channel: Array
     prior: Array
+    channels: Array
+    priors: Array
 
 
 def alternating_design(
@@ -65,24 +72,23 @@ def alternating_design(
     entropy_floor: float,
     *,
     goal: str = "leakage",
-    adversary: str = "joint",
+    adversary: str = "alternating",
     start: ArrayLike | None = None,
-    starts: int = 10,
+    starts: int = 1,
     rng: int | np.random.Generator | None = 0,
     tol: float = 1e-5,
     max_iterations: int = 30,
     time_limit: float | None = None,
-    max_penalties: int = 30,
-    decrease: str = "norm",
-    max_steps: int = 200,
+    **options: Any,
 ) -> IterativeResult:
     """Design a mechanism against entropy-constrained adversaries as LEAKAGE Algorithms 6 and 9 do.
 
     Two steps alternate: the worst prior with H(X) >= b for the current mechanism, and a mechanism
     for this prior alone by the penalty method. Goal "leakage" is Algorithm 6 (Problem 2, with
-    budget D); goal "distortion" is Algorithm 9 (Problem 3, with budget L). The method uses only the
-    last prior, so it can cycle, and its result is not optimal in general. It is the paper's method,
-    kept for comparison with the cutting set of `cvxleak.design`.
+    budget D); goal "distortion" is a reconstruction of Algorithm 9 (Problem 3, with budget L),
+    whose listing is missing. The method uses only the last prior, so it can cycle, and its result
+    is not optimal in general. It is the paper's method, kept for comparison with the cutting set of
+    `cvxleak.design`.
 
     Parameters
     ----------
@@ -100,7 +106,7 @@ def alternating_design(
         "alternating": Algorithm 1 from a random start, as in the paper; "joint": joint
         Blahut–Arimoto, which is faster and finds larger leakages.
     start : array_like, shape (n_1, ..., n_n, Y), optional
-        First mechanism; as in `adaptive_penalty` if left out.
+        First mechanism q^(0); as in `adaptive_penalty` if left out.
     starts : int
         Number of random starts of the adversary step (for each record with "joint").
     rng : int, numpy.random.Generator or None
@@ -111,22 +117,26 @@ def alternating_design(
         Largest number of rounds.
     time_limit : float, optional
         Seconds after which no further round is started.
-    max_penalties, decrease, max_steps
-        As in `adaptive_penalty`.
+    **options
+        Keyword arguments of `adaptive_penalty`, the mechanism step: its penalties and line search.
 
     Returns
     -------
     IterativeResult
-        `point` is the best repaired mechanism of all rounds, and the worst prior found for it.
-        `value` for goal "leakage" is the leakage under that prior, a lower bound on the leakage
-        under all priors (an audit proves an upper bound). For goal "distortion" it is the
-        distortion; the budget is met under every prior that the adversary step found. `history`
-        has, per round, ``objective`` (as the paper's algorithm reports it: leakage or distortion of
-        its own iterate under the last prior), ``adversary`` (the leakage that the adversary step
-        found for the repaired mechanism), ``distortion`` of the repaired mechanism, ``residual``
-        (by how much the paper's iterate exceeds the budget), ``step`` (sum |change of q| in the
-        round), ``penalties`` (number of lambdas tried) and ``period`` (k >= 2 if the mechanism
-        equals that of k rounds ago, but not that of the last round, which is a cycle; otherwise 0).
+        `point`: the best mechanism that meets the budget, and the method's own iterates. `value`
+        is about the former: for goal "leakage" the leakage under the worst prior found for it, a
+        lower bound on the leakage under all priors (an audit proves an upper bound); for goal
+        "distortion" the distortion, where the budget is met under every prior that the adversary
+        step found. What the paper returns is ``point.priors[-1]``, ``point.channels[-1]`` and the
+        last ``objective``. `history`, per round k:
+
+        - ``objective``: leakage or distortion of q^(k) under p^(k),
+        - ``residual``: by how much q^(k) exceeds the budget, under p^(k),
+        - ``repaired``: `value` for q^(k) mixed with the nearest output (goal "leakage") or with a
+          constant one (goal "distortion") as far as the budget needs,
+        - ``adversary``: the leakage that the adversary step found for q^(k),
+        - ``step``: sum |q^(k) - q^(k-1)|, ``penalties``: number of lambdas tried,
+        - ``period``: m >= 2 if q^(k) equals q^(k-m), but not q^(k-1), which is a cycle; else 0.
 
     Raises
     ------
@@ -137,9 +147,9 @@ def alternating_design(
 
     Notes
     -----
-    The listing of Algorithm 9 is missing from the paper's text. It is rebuilt here from 3.3.1,
-    (27), (28) and Theorem 7: Algorithm 6 with Algorithm 10 in place of Algorithm 7, and with the
-    change of the distortion in place of that of the leakage as the stopping rule.
+    Algorithm 9 is rebuilt from 3.3.1, (27), (28) and Theorem 7: Algorithm 6 with Algorithm 10 in
+    place of Algorithm 7, and with the change of the distortion in place of that of the leakage as
+    the stopping rule. p^(0) of the listings is overwritten before it is used.
 
     For parities the default start is already optimal, and with decrease="norm" the line search
     usually finds no step. Give another `start` to see the method's steps.
@@ -149,12 +159,14 @@ def alternating_design(
     The parity of two bits against adversaries with b = 0 (log 2 - h(D) is optimal):
 
     >>> import numpy as np
-    >>> from cvxleak.papers.algorithms import alternating_design
+    >>> from cvxleak.iterative import alternating_design
     >>> parity = np.array([[0, 1], [1, 0]])
     >>> error = 1.0 - np.eye(2)[parity]
     >>> uniform = np.full((2, 2), 0.25)
     >>> run = alternating_design(uniform, error, 0.2, 0.0, decrease="variance", max_iterations=5)
     >>> bool(run.value > 0.19)  # log 2 - h(0.2) = 0.1927
+    True
+    >>> bool(run.history["residual"][-1] > 0)  # the method's own mechanism misses the budget
     True
     """
     one_of(goal, GOALS, "goal")
@@ -166,47 +178,38 @@ def alternating_design(
     b = checked_floor(entropy_floor, math.log(p0.size))
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 1)
-    one_of(decrease, DECREASES, "decrease")
-    whole_number(max_penalties, "max_penalties", 1)
-    whole_number(max_steps, "max_steps", 1)
     clock = Clock(time_limit)
     opponent = _Adversary(adversary, b, whole_number(starts, "starts", 1), generator(rng))
     q = starting_channel(trade, limit, goal) if start is None else trade.channel(start, "start")
     prior, leak = opponent.worst(trade.folded(q))
     rows: list[tuple[float, ...]] = []
-    mechanisms = [q]
-    best: tuple[float, AlternatingPoint] | None = None
+    channels, priors = [q], []
+    best: tuple[float, Array, Array] | None = None
     previous, remarks = math.inf, set[str]()
     stopped = f"max_iterations={cap} reached"
     for _ in range(cap):
         facing = Trade.checked(prior, p0, distortion)
-        run = penalized_design(facing, goal, limit, q, max_penalties, decrease, max_steps)
+        run = adaptive_penalty(
+            prior, p0, distortion, limit, goal=goal, start=trade.folded(q), **options
+        )
         remarks.add(run.stopped)
-        reached = run.point
-        leaks = float(facing.informations(reached).max())
-        objective = leaks if goal == "leakage" else facing.distortion(reached)
+        reached = run.point.reshape(q.shape)
         step = float(np.abs(reached - q).sum())
         q = reached
-        mechanisms.append(q)
-        prior, leak = opponent.worst(facing.folded(q))
-        usable = q
-        if goal == "distortion" and leak > limit:
-            usable = repaired(Trade.checked(prior, p0, distortion), goal, limit, q)
-        value = leak if goal == "leakage" else facing.distortion(usable)
+        channels.append(q)
+        priors.append(prior)
+        leaks, spent = float(facing.informations(q).max()), facing.distortion(q)
+        objective, used = (leaks, spent) if goal == "leakage" else (spent, leaks)
+        prior, leak = opponent.worst(trade.folded(q))
+        usable = _repaired(facing, goal, limit, q, leak)
+        found = prior, leak
+        if goal == "leakage" and usable is not q:
+            found = opponent.worst(trade.folded(usable))
+        value = found[1] if goal == "leakage" else facing.distortion(usable)
         if best is None or value < best[0]:
-            best = value, AlternatingPoint(facing.folded(usable), prior)
-        residual = float(run.history["residual"][-1])
-        rows.append(
-            (
-                objective,
-                leak,
-                facing.distortion(usable),
-                residual,
-                step,
-                float(run.iterations),
-                float(_period(mechanisms)),
-            )
-        )
+            best = value, usable, found[0]
+        period = float(_period(channels))
+        rows.append((objective, used - limit, value, leak, step, float(run.iterations), period))
         if abs(objective - previous) <= enough:
             stopped = f"a round changed the {goal} by at most tol={enough:g}"
             break
@@ -214,14 +217,35 @@ def alternating_design(
         if clock.late:
             stopped = "time_limit reached"
             break
-    names = ("objective", "adversary", "distortion", "residual", "step", "penalties", "period")
+    names = ("objective", "residual", "repaired", "adversary", "step", "penalties", "period")
     history: dict[str, Array] = dict(zip(names, np.array(rows).T, strict=True))
     cycles = int((history["period"] > 0).sum())
     if cycles:
         stopped += f"; {cycles} of {len(rows)} rounds went back to an earlier mechanism"
     stopped = "; ".join([stopped, *sorted(f"mechanism step: {text}" for text in remarks)])
-    value, point = best if best is not None else (math.inf, AlternatingPoint(q, prior))
+    assert best is not None
+    value, usable, worst = best
+    own = np.array([trade.folded(channel) for channel in channels])
+    point = AlternatingPoint(trade.folded(usable), worst, own, np.array(priors))
     return IterativeResult(value, point, len(rows), stopped, history)
+
+
+def _repaired(trade: Trade, goal: str, budget: float, channel: Array, leak: float) -> Array:
+    """Mix a channel with one that meets the budget, as far as is needed (in floating point)."""
+    if goal == "leakage":
+        target = nearest_output(trade)
+        spent, least = trade.distortion(channel), trade.distortion(target)
+        if spent <= budget:
+            return channel
+        share = min((spent - budget) / (spent - least), 1.0)
+    else:
+        if leak <= budget:
+            return channel
+        # The leakage of a mixture with a constant output is at most the channel's share of it.
+        target = np.zeros_like(channel)
+        target[:, trade.terms.costs[0].sum(axis=0).argmin()] = 1.0
+        share = 1 - budget / leak
+    return (1 - share) * channel + share * target
 
 
 class _Adversary:

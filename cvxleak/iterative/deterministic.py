@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.validation import Array, frozen_array, plain_array, whole_number
+from cvxleak.iterative._record import RecordView
 from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.papers.algorithms._record import RecordView
 
 __all__ = ["COORDINATE_WISE", "deterministic_search"]
 
@@ -57,7 +57,7 @@ def deterministic_search(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import deterministic_search
+    >>> from cvxleak.iterative import deterministic_search
     >>> rows = [[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]]]  # parity of two bits
     >>> print(deterministic_search([0.5, 0.5], rows))
     0.3680642 after 0 iterations: all 4 combinations tried

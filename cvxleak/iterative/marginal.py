@@ -9,15 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 
 from cvxleak.core.validation import real_number, whole_number
+from cvxleak.iterative._record import CLIP, RecordView, relative_gain, tangent_norm, verdict
 from cvxleak.iterative.entropy_floor import checked_floor
 from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.papers.algorithms._record import CLIP, RecordView, relative_gain, tangent_norm, verdict
 
 __all__ = ["marginal_blahut_arimoto"]
-
-ALPHA = 0.1
-"""Step size of the multiplier."""
 
 
 def marginal_blahut_arimoto(
@@ -26,6 +23,7 @@ def marginal_blahut_arimoto(
     rows: ArrayLike,
     entropy_floor: float,
     *,
+    alpha: float = 0.1,
     tol: float = 1e-8,
     max_iterations: int = 10_000,
 ) -> IterativeResult:
@@ -34,7 +32,7 @@ def marginal_blahut_arimoto(
     With D_a = sum_y p(y|a) log(p(y|a) / p(y)) and h_a = H(X_{-i}|X_i = a), one update is
 
         p(a) <- p(a) exp( D_a / (1+s) + (h_a - log p(a)) s / (1+s) ), normalized,
-        s <- max(0, s - alpha (H(X) - b)), from s = 0, with alpha = 0.1.
+        s <- max(0, s - alpha (H(X) - b)), from s = 0.
 
     Parameters
     ----------
@@ -46,6 +44,8 @@ def marginal_blahut_arimoto(
         q(y|x_i, x_{-i}).
     entropy_floor : float
         b, in nats.
+    alpha : float
+        Step size of the multiplier s.
     tol : float
         Stop when I(X_i;Y) changes by less than this, in nats.
     max_iterations : int
@@ -74,7 +74,7 @@ def marginal_blahut_arimoto(
 
     Examples
     --------
-    >>> from cvxleak.papers.algorithms import marginal_blahut_arimoto
+    >>> from cvxleak.iterative import marginal_blahut_arimoto
     >>> rows = [[[0.9, 0.1]], [[0.1, 0.9]]]  # one context: a binary symmetric channel
     >>> run = marginal_blahut_arimoto([0.3, 0.7], [[1.0], [1.0]], rows, 0.5)
     >>> print(f"{run.value:.4f}")
@@ -82,6 +82,7 @@ def marginal_blahut_arimoto(
     """
     view = RecordView.checked(marginal, conditional, rows)
     b = checked_floor(entropy_floor, math.log(view.conditional.size))
+    step = real_number(alpha, "alpha", 0, open_low=True, open_high=True)
     enough = real_number(tol, "tol", 0)
     cap = whole_number(max_iterations, "max_iterations", 1)
     laws, h = view.laws, view.row_entropies
@@ -106,7 +107,7 @@ def marginal_blahut_arimoto(
             break
         log_p = np.log(np.maximum(p, CLIP))
         p = softmax(log_p + (divergences + s * (h - log_p)) / (1 + s))
-        s = max(0.0, s - ALPHA * (float(entr(p).sum() + p @ h) - b))
+        s = max(0.0, s - step * (float(entr(p).sum() + p @ h) - b))
     return IterativeResult(
         value=objective[-1],
         point=p,
