@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from cvxleak.exact.packing import unpack
 from cvxleak.kernel.gains import Gain, Shannon
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.noise import Noise, Output
-from cvxleak.kernel.numbers import law, lower, precision, proved, upper
+from cvxleak.kernel.numbers import law, lower, precision, proved, rational, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.view import View
 from cvxleak.model import Mechanism
@@ -34,8 +35,14 @@ __all__ = ["group_terms", "in_terms", "point_term", "points_of", "posteriors_of"
 
 Term = dict[str, Any]
 
+ULP = fmpq(1, 1 << 51)
+"""How far apart, relative to them, two floats next to each other are at most, twice over."""
+
 STEEP = 100.0
 """Slopes in nats from which short floats would lose too much: those in very narrow cells."""
+
+TINY = 1e-30
+"""Multipliers that short floats do not hold: those of limits in a very small unit."""
 
 LEAST_WEIGHT = 2.0**-100
 """Weights of tangents are raised to this: the kernel needs them to be positive."""
@@ -92,12 +99,24 @@ def upper_term(
 
 
 def _cut(output: Output, problem: Mapping[str, Any], proof: Mapping[str, Any]) -> Term:
-    """Return the edges of cells, and references, in the kernel's unit."""
+    """Return the edges of cells, and references, in the kernel's unit.
+
+    Today's edges are decimals, which the kernel's are not. Where they matter to the last digit, at
+    kinks of densities and at ends of supports, they are put there exactly.
+    """
     found = {key: proof[key] for key in output.upper}
-    if isinstance(output, Noise) and output.kind == "uniform" and not output.rounded:
+    if not isinstance(output, Noise) or output.rounded or output.kind not in ("laplace", "uniform"):
+        return found
+    grain, sides = fmpq(1), (fmpq(0),)
+    if output.kind == "uniform":
         standard: Any = Mechanism.from_dict(problem["mechanism"]).standard
-        half = fmpq(*standard.noise.grain.as_integer_ratio())
-        found["edges"] = [str(proved(x) / half) for x in unpack(proof["edges"]).tolist()]
+        grain, sides = rational(standard.noise.grain), (fmpq(-1), fmpq(1))
+    edges = [proved(x) / grain for x in unpack(proof["edges"]).tolist()]
+    for target in {v + side for v in output.places for side in sides}:
+        near = [i for i, x in enumerate(edges) if abs(x - target) <= abs(target) * ULP]
+        if near:
+            edges[near[-1]] = target
+    found["edges"] = [str(x) for x in edges]
     return found
 
 
@@ -120,7 +139,7 @@ def _scales(view: View, problem: Mapping[str, Any], records: Sequence[int]) -> A
 
 
 def _float(x: Any) -> float:
-    return float(x.mid()) if isinstance(x, arb) else float(x.p) / float(x.q)
+    return float(x.mid()) if isinstance(x, arb) else float(Fraction(int(x.p), int(x.q)))
 
 
 def point_term(
@@ -286,7 +305,7 @@ def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
         "rule": "cells",
         "nodes": pack(splits, "<i4"),
         "cuts": pack(cuts, "<f8"),
-        "leaves": pack(leaves, "<f4" if np.abs(nu).max(initial=0) < STEEP else "<f8"),
+        "leaves": pack(leaves, _dtype(nu, more[0])),
         "of": [of],
     }
     if merged or "output" in part:
@@ -303,6 +322,12 @@ def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
         **_points(points),
         "of": cover,
     }
+
+
+def _dtype(nu: Any, limits: Any) -> str:
+    """Return the type of float that holds slopes and multipliers of limits well enough."""
+    small = np.abs(limits[limits != 0]).min(initial=1.0)
+    return "<f4" if np.abs(nu).max(initial=0.0) < STEEP and small > TINY else "<f8"
 
 
 def _priced_prior(

@@ -234,8 +234,7 @@ class Knowledge:
 def read_knowledge(data: Any, space: Space) -> Knowledge:
     """Return the knowledge of a problem, on its datasets."""
     known = [_read(one, space) for one in items(data, "adversaries")]
-    if not known:
-        return Knowledge(space)
+    need(known, "adversaries: expected a list that is not empty")
     stretches = list(together(space.stretches, *(piece.marks for piece in known)))
     kinds = {kind: i for i, kind in enumerate(dict.fromkeys(kind for kind, _ in stretches))}
     moduli, pieces = space.moduli, []

@@ -122,9 +122,14 @@ def divergence(row: Sequence[Any], log_t: Sequence[Any]) -> Any:
 
 def contraction(rows: Sequence[Sequence[arb]]) -> arb:
     """Return eta of CONTRACT (a)."""
-    roots = arb_mat([[x.sqrt() for x in row] for row in rows])
+    roots = arb_mat([[_root(x) for x in row] for row in rows])
     eta = 1 - least((roots * roots.transpose()).entries()) ** 2
     return eta.min(arb(1)).max(arb(0))
+
+
+def _root(x: arb) -> arb:
+    """Return the square root of a number >= 0, whose ball may touch 0."""
+    return x.sqrt() if x >= 0 else arb(0).union(x.upper().sqrt())
 
 
 def contracts(

@@ -22,7 +22,7 @@ from cvxleak.kernel.lemmas import (
     divergence,
     support,
 )
-from cvxleak.kernel.numbers import dot, largest, log, soft, total, xlogx
+from cvxleak.kernel.numbers import dot, is_zero, largest, log, soft, total, xlogx
 from cvxleak.kernel.terms import Law, Leaf, Numbers, Rule, law_of, number, numbers
 
 __all__ = [
@@ -64,6 +64,13 @@ class OneValue:
         if key not in self.known:
             self.known[key] = make()
         return self.known[key]
+
+    def reached(self) -> tuple[list[list[Any]], list[Any]]:
+        """Return rows and log t of outputs that some group has; others add 0 to D(vR || t)."""
+        columns = zip(*self.rows, self.log_t, strict=True)
+        kept = [(*own, g) for *own, g in columns if not all(map(is_zero, own))]
+        *rows, log_t = map(list, zip(*kept, strict=True))
+        return rows, log_t
 
 
 def _h(log_t: Any) -> Callable[[Any], Any]:
@@ -159,9 +166,10 @@ class BlockContraction(Rule, rule="blocks", gives="V", when=["ranges of masses, 
 
 def _tangent_lines(one: OneValue, w: Sequence[Any]) -> list[Any]:
     """Return (R log(wR / t))_g + base_g."""
-    columns = zip(*one.rows, strict=True)
-    logs = [log(dot(w, c)) - g for c, g in zip(columns, one.log_t, strict=True)]
-    return [dot(row, logs) + b for row, b in zip(one.rows, one.base, strict=True)]
+    rows, log_t = one.reached()
+    columns = zip(*rows, strict=True)
+    logs = [log(dot(w, c)) - g for c, g in zip(columns, log_t, strict=True)]
+    return [dot(row, logs) + b for row, b in zip(rows, one.base, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -180,7 +188,7 @@ class BoxContraction(Rule, rule="box", gives="V", when=["ranges of shares"]):
         lo, hi = leaf.places.ranges
         eta = eta.max(subject.scale)
         left = eta - subject.scale
-        doubt = contracts(subject.rows, lo, hi, w, eta)
+        doubt = contracts(subject.reached()[0], lo, hi, w, eta)
         slopes = [chord_slope(xlogx, a, b) for a, b in zip(lo, hi, strict=True)]
         ends = zip(lo, hi, slopes, strict=True)
         rest = total(above_chord(xlogx, a, b, slope) for a, b, slope in ends)

@@ -520,7 +520,12 @@ def test_multipliers_of_limits_are_needed_and_checked(certificates):
 
 @pytest.mark.parametrize(
     ("part", "value"),
-    [("at_most", True), ("at_most", "0.4"), ("values", [0, 0, 0, True, 1, 1]), ("kind", "other")],
+    [
+        ("at_most", True),
+        ("at_most", "two fifths"),
+        ("values", [0, 0, 0, True, 1, 1]),
+        ("kind", "other"),
+    ],
 )
 def test_parts_are_read_strictly(certificates, part, value):
     certificate = certificates[0]

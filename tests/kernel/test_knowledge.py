@@ -299,6 +299,7 @@ def _counted(x, record):
         [near(1, laws=[[[0.5, 0.5], 3]], prior=[0.125] * 8)],
         [near(1, prior=[0.25] * 4)],
         {},
+        [],
         [[]],
     ],
 )
