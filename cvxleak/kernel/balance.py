@@ -16,7 +16,7 @@ from flint import arb
 
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import need, rational
-from cvxleak.kernel.reading import parts
+from cvxleak.kernel.reading import end_term
 from cvxleak.kernel.terms import Leaf
 
 __all__ = ["Balance"]
@@ -38,16 +38,11 @@ class Balance:
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return L(0) from above less L(b) from below."""
-        _difference(data)
+        end_term(data, "difference", {"capacity", "leakage"}, "an end")
         return self.free.upper(data["capacity"], leaf) - self.bound.lower(data["leakage"])
 
     def lower(self, data: Any) -> arb:
         """Return L(0) from below less L(b) from above, or 0."""
-        _difference(data)
+        end_term(data, "difference", {"capacity", "leakage"}, "an end")
         rest = self.free.lower(data["capacity"]) - self.bound.upper(data["leakage"])
         return rest if rest >= 0 else arb(0)
-
-
-def _difference(data: Any) -> None:
-    parts(data, {"rule", "capacity", "leakage"}, "an end")
-    need(data["rule"] == "difference", f"no such rule of an end: {data['rule']!r:.40}")

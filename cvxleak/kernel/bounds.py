@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 from flint import arb
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.gains import mean
 from cvxleak.kernel.lemmas import divergence
+from cvxleak.kernel.majorants import Tangents
 from cvxleak.kernel.numbers import ball, dot, largest, law, least, log, need, proved, soft
 from cvxleak.kernel.terms import (
-    Law,
     Leaf,
     Numbers,
     Rule,
     Shape,
-    law_of,
-    laws_of,
     number,
     numbers,
     packed,
@@ -81,11 +79,11 @@ class Choices(
 
     def evaluate(self, subject: View, leaf: Leaf) -> arb:
         """Return the largest capacity, and the largest of what is added to J."""
-        choices = list(product(*subject.of)) if self._fits(subject) else []
-        need(len(choices) == len(self.inputs), "choices: a law for each is needed")
-        charge("ball operations", len(choices) * subject.k * subject.n)
+        many = prod(map(len, subject.of))
+        need(many == len(self.inputs), "choices: a law for each is needed")
+        charge("ball operations", many * subject.k * subject.n)
         capacities = []
-        for weights, chosen in zip(self.inputs.tolist(), choices, strict=True):
+        for weights, chosen in zip(self.inputs.tolist(), product(*subject.of), strict=True):
             p = [ball(x) for x in law([proved(x) for x in weights])]
             rows = [subject.rows[g].lo for g in chosen]
             log_t = [log(dot(p, column)) for column in zip(*rows, strict=True)]
@@ -93,38 +91,30 @@ class Choices(
         found = largest(capacities)
         return found if subject.extra is None else found + largest(subject.extra)
 
-    def _fits(self, view: View) -> bool:
-        found = 1
-        for own in view.of:
-            found *= len(own)
-        return found == len(self.inputs)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Factor(Rule, rule="factor", gives="B", when=["about a factor", "no cover around"]):
+class Factor(Tangents, rule="factor", gives="B", when=["about a factor", "no cover around"]):
     """sum_y s_y G(rho_y) / G(pi) <= T + max(u, 0) / g, where `of` shows J <= u with this T.
 
     g = min_a r_a > 0 for r a mean of linear functions below G, so that G(pi) >= g (Dinkelbach).
     """
 
     times: Numbers = number(least=0)
-    points: tuple[Law, ...] | None = laws_of("k", optional=True)
-    theta: Law = law_of("tangents")
     of: Any = term("B")
 
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape with the number of linear functions, and with this T."""
-        given = found.get("points") or shape.view.gain.linear
-        times = found["times"].written[0] if "times" in found else None
-        view = shape.view if times is None else replace(shape.view, times=times)
-        return replace(shape, tangents=len(given), times=times, view=view)
+        """Return the shape with this T."""
+        shape = super().inside(shape, found)
+        if "times" not in found:
+            return shape
+        times = found["times"].written[0]
+        return replace(shape, times=times, view=replace(shape.view, times=times))
 
     def evaluate(self, subject: View, leaf: Leaf) -> arb:
         """Return the bound on the factor."""
         (times,) = self.times.written
-        points = [point.at(leaf) for point in self.points or ()]
-        lowest = least(mean(subject.gain, self.theta.at(leaf), points))
+        lowest = least(self.below(subject, leaf))
         need(lowest > 0, "factor: a gain that may be 0")
         rise = self.of.conclude(replace(subject, times=times), leaf)
         return times + rise.max(arb(0)) / lowest

@@ -48,7 +48,7 @@ from cvxleak.kernel.numbers import (
     rational,
     total,
 )
-from cvxleak.kernel.reading import items, parts
+from cvxleak.kernel.reading import end_term, items, parts
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View, view_of
 
@@ -77,8 +77,7 @@ class Capacity:
 
     def lower(self, data: Any) -> arb:
         """Return the information at an input distribution of the file."""
-        parts(data, {"rule", "weights"}, "a lower end", {"posteriors"})
-        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        end_term(data, "point", {"weights"}, "a lower end", {"posteriors"})
         return gain_at(self.view, self.rows, data)
 
 
@@ -102,8 +101,7 @@ class RenyiCapacity:
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the largest divergence of order alpha of a row from the file's t."""
-        parts(data, {"rule", "t"}, "an upper end")
-        need(data["rule"] == "order", f"no such rule of an upper end: {data['rule']!r:.40}")
+        end_term(data, "order", {"t"}, "an upper end")
         t = [ball(x) for x in _law(data["t"], "t", len(self.rows[0]))]
         charge("ball operations", 4 * len(self.rows) * len(t))
         if self.order is None:
@@ -127,8 +125,7 @@ class RenyiCapacity:
 
     def lower(self, data: Any) -> arb:
         """Return Sibson's information at an input distribution of the file."""
-        parts(data, {"rule", "weights"}, "a lower end")
-        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        end_term(data, "point", {"weights"}, "a lower end")
         p = _law(data["weights"], "weights", len(self.rows))
         used = [(ball(x), row) for x, row in zip(p, self.rows, strict=True) if x]
         columns = list(zip(*(row for _, row in used), strict=True))

@@ -33,7 +33,7 @@ from flint import arb, fmpq, fmpz
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import audited_groups, read_mechanism
 from cvxleak.kernel.numbers import largest, log, need, proved, total
-from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import View, view_of
 
@@ -60,8 +60,7 @@ class TotalDisclosure:
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the largest bound of a leaf of the trees."""
-        trees = items(parts(data, {"rule", "groups"}, "an upper end")["groups"], "groups")
-        need(data["rule"] == "max", f"no such rule of an upper end: {data['rule']!r:.40}")
+        trees = items(end_term(data, "max", {"groups"}, "an upper end")["groups"], "groups")
         need(len(trees) == len(self.views), "a tree for each audited group is needed")
         pairs = zip(self.views, trees, strict=True)
         found = [x for view, tree in pairs for x in _leaves(view, items(tree, "a tree"))]
@@ -70,8 +69,7 @@ class TotalDisclosure:
 
     def lower(self, data: Any) -> arb:
         """Return the entropy of the adversary to whom the file's choice of values discloses."""
-        parts(data, {"rule", "group", "values"}, "a lower end")
-        need(data["rule"] == "owners", f"no such rule of a lower end: {data['rule']!r:.40}")
+        end_term(data, "owners", {"group", "values"}, "a lower end")
         view = self.views[count(data["group"], "group", below=len(self.views))]
         values = items(data["values"], "values", view.n)
         owners = [count(a, "values", below=view.k) for a in values]

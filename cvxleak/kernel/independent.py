@@ -50,7 +50,7 @@ from cvxleak.kernel.gains import Shannon
 from cvxleak.kernel.leakage import RecordLeakage, read_mechanism
 from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.numbers import dot, largest, law, log, need, proved, rational, total, xlogx
-from cvxleak.kernel.reading import array, count, items, parts
+from cvxleak.kernel.reading import array, count, end_term, items, parts
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import Row
@@ -118,9 +118,8 @@ class ProductLeakage:
             whole["entropy_floor"] = self.problem["entropy_floor"]
             term = {"rule": "max", "groups": data["groups"]}
             return RecordLeakage.read(whole).upper(term, leaf)
-        parts(data, {"rule", "inputs"}, "an upper end", {"least"})
         rule = "contexts" if self.laws is None else "corners"
-        need(data["rule"] == rule, f"no such rule of an upper end: {data['rule']!r:.40}")
+        end_term(data, rule, {"inputs"}, "an upper end", {"least"})
         kinds = self.kinds(self._least(data, below=True))
         audited = self.audited(kinds)
         tables = items(data["inputs"], "inputs", len(audited))
@@ -129,8 +128,7 @@ class ProductLeakage:
 
     def lower(self, data: Any) -> arb:
         """Return I(X_i;Y) of the product prior that the file names."""
-        parts(data, {"rule", "record", "weights"}, "a lower end", {"least"})
-        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        end_term(data, "point", {"record", "weights"}, "a lower end", {"least"})
         record = count(data["record"], "record", below=self.space.records)
         need(self.record in (None, record), "a record that is not audited")
         kinds = self.kinds(self._least(data, below=False))

@@ -36,13 +36,14 @@ from cvxleak.kernel.numbers import (
     dot,
     largest,
     law,
+    least,
     need,
     proved,
     rational,
     total,
     xlogx,
 )
-from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View
@@ -119,8 +120,7 @@ class RecordLeakage:
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the bound that a term of the file proves."""
         cut = frozenset() if self.output is None else self.output.upper
-        parts(data, {"rule", "groups"} | cut, "an upper end")
-        need(data["rule"] == "max", f"no such rule of an upper end: {data['rule']!r:.40}")
+        end_term(data, "max", {"groups"} | cut, "an upper end")
         return upper_of_groups(self.priced(data), items(data["groups"], "groups"), leaf or Leaf())
 
     def priced(self, data: Mapping[str, Any]) -> Sequence[View]:
@@ -133,8 +133,7 @@ class RecordLeakage:
     def lower(self, data: Any) -> arb:
         """Return the value that a witness of the file attains."""
         cut = frozenset() if self.output is None else self.output.lower
-        parts(data, {"rule", "group", "weights"} | cut, "a lower end", {"posteriors"})
-        need(data["rule"] == "point", f"no such rule of a lower end: {data['rule']!r:.40}")
+        end_term(data, "point", {"group", "weights"} | cut, "a lower end", {"posteriors"})
         view = self.views[count(data["group"], "group", below=len(self.views))]
         if self.output is not None:
             view = self.output.cells(data).of(view)
@@ -168,7 +167,7 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
         need(items(entry, "a group"), "a group without a term")
         shape = Shape.of_view(view)
         bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
-        found.append(-largest(-x for x in bounds))
+        found.append(least(bounds))
     return largest(found)
 
 

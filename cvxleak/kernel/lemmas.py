@@ -47,10 +47,11 @@ from cvxleak.kernel.numbers import (
 __all__ = [
     "above_chord",
     "certainly",
-    "chord_slope",
+    "chords",
     "contraction",
     "contracts",
     "divergence",
+    "relative",
     "support",
 ]
 
@@ -97,7 +98,7 @@ def _threshold(lo: Sequence[Any], hi: Sequence[Any], x: Sequence[Any]) -> Any:
     return Many(np.take_along_axis(sizes, place, 0)[0])
 
 
-def chord_slope(f: Callable[[Any], Any], lo: Any, hi: Any) -> Any:
+def _chord_slope(f: Callable[[Any], Any], lo: Any, hi: Any) -> Any:
     """Return the slope of a chord of f (untrusted: any number makes `above_chord` valid)."""
     if isinstance(lo, Counted):
         return (f(hi) - f(lo)) / (hi - lo)
@@ -112,6 +113,21 @@ def chord_slope(f: Callable[[Any], Any], lo: Any, hi: Any) -> Any:
 def above_chord(f: Callable[[Any], Any], lo: Any, hi: Any, slope: Any) -> Any:
     """Return what a convex f is at most above the line of this slope, on [lo, hi] (CHORD)."""
     return (f(lo) - slope * lo).max(f(hi) - slope * hi)
+
+
+def chords(
+    functions: Sequence[Callable[[Any], Any]], lo: Sequence[Any], hi: Sequence[Any]
+) -> tuple[list[Any], Any]:
+    """Return slopes, and what the sum of convex functions is at most above <slopes, .> (CHORD)."""
+    ranges = list(zip(functions, lo, hi, strict=True))
+    slopes = [_chord_slope(f, low, high) for f, low, high in ranges]
+    pairs = zip(ranges, slopes, strict=True)
+    return slopes, total(above_chord(f, low, high, slope) for (f, low, high), slope in pairs)
+
+
+def relative(log_t: Any) -> Callable[[Any], Any]:
+    """Return r -> r log(r / t), which is convex."""
+    return lambda r: xlogx(r) - r * log_t
 
 
 def divergence(row: Sequence[Any], log_t: Sequence[Any]) -> Any:

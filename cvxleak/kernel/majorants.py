@@ -187,28 +187,44 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PriorTangent(Rule, rule="prior", gives="J", when=["a gain", "not about a factor"]):
-    """J <= sum_y s_y G(rho_y) - T sum_g w_g r_a, r a mean of linear functions below G (TANGENT).
+class Tangents(Rule):
+    """Rules with a mean of linear functions below G (TANGENT).
 
-    `of` is about T = 0. `points` are where the linear functions touch G, if it is not the maximum
-    of few.
+    `points` are where these touch G, if it is not the maximum of few; theta are their weights.
     """
 
     points: tuple[Law, ...] | None = laws_of("k", optional=True)
     theta: Law = law_of("tangents")
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape with the number of linear functions."""
+        return replace(shape, tangents=len(found.get("points") or shape.view.gain.linear))
+
+    def below(self, subject: View, leaf: Leaf) -> list[Any]:
+        """Return r, where <r, s> <= G(s) for every measure s."""
+        points = [point.at(leaf) for point in self.points or ()]
+        return mean(subject.gain, self.theta.at(leaf), points)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PriorTangent(Tangents, rule="prior", gives="J", when=["a gain", "not about a factor"]):
+    """J <= sum_y s_y G(rho_y) - T sum_g w_g r_a, r a mean of linear functions below G (TANGENT).
+
+    `of` is about T = 0.
+    """
+
     of: Any = term("J")
 
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape with the number of linear functions, and with T = 0."""
-        given = found.get("points") or shape.view.gain.linear
-        return replace(shape, tangents=len(given), times=0)
+        """Return the shape with T = 0."""
+        return replace(super().inside(shape, found), times=0)
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return that of the posteriors alone, less T r_a for the groups of a."""
         found = self.of.conclude(replace(subject, times=0), leaf)
-        points = [point.at(leaf) for point in self.points or ()]
-        r = mean(subject.gain, self.theta.at(leaf), points)
+        r = self.below(subject, leaf)
         c = list(found.c)
         for a, own in enumerate(subject.of):
             for g in own:

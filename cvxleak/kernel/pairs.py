@@ -47,7 +47,7 @@ from flint import arb, fmpq
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import read_channel
 from cvxleak.kernel.numbers import ball, exp, largest, law, log, need, proved, rational, soft, total
-from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.terms import Leaf
 
 __all__ = ["ConcentratedPrivacy", "GaussianPrivacy", "PrivacyProfile", "RenyiPrivacy"]
@@ -95,14 +95,12 @@ class Pairs:
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb | fmpq:
         """Return the largest parameter of a pair."""
-        parts(data, {"rule"}, "an upper end")
-        need(data["rule"] == "pairs", f"no such rule of an upper end: {data['rule']!r:.40}")
+        end_term(data, "pairs", (), "an upper end")
         return _largest([self.value(p, r) for p, r in self.directions()])
 
     def lower(self, data: Any) -> arb | fmpq:
         """Return the parameter of the pair that a file names."""
-        parts(data, {"rule", "pair", *self.wanted}, "a lower end")
-        need(data["rule"] == "pair", f"no such rule of a lower end: {data['rule']!r:.40}")
+        end_term(data, "pair", {"pair", *self.wanted}, "a lower end")
         u, v = _pair(data["pair"], len(self.rows))
         need({(u, v), (v, u)} & set(self.pairs), "a pair that is not compared")
         return self.at(self.rows[u], self.rows[v], *(data[name] for name in self.wanted))
@@ -188,8 +186,7 @@ class ConcentratedPrivacy(Pairs):
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the largest D_alpha / alpha of all pairs and orders (ORDERS)."""
-        parts(data, {"rule", "orders"}, "an upper end")
-        need(data["rule"] == "orders", f"no such rule of an upper end: {data['rule']!r:.40}")
+        end_term(data, "orders", {"orders"}, "an upper end")
         stored = items(data["orders"], "orders", len(self.pairs))
         lists = [one for both in stored for one in items(both, "orders", 2)]
         ways = zip(self.directions(), lists, strict=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import RefusedError, exact, need
 
-__all__ = ["array", "bound", "count", "items", "pack", "parse", "parts"]
+__all__ = ["array", "bound", "count", "end_term", "items", "pack", "parse", "parts"]
 
 DTYPES = ("<f8", "<f4", "<i4")
 MOST_BYTES = 1 << 29
@@ -55,6 +55,15 @@ def parts(
     need(not missing, f"{what}: without {', '.join(sorted(missing))}")
     need(not unknown, f"{what}: it has no {', '.join(sorted(map(str, unknown)))[:60]}")
     return value
+
+
+def end_term(
+    data: Any, rule: str, keys: Collection[str], what: str, may: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """Return the term of an end, of this rule, with exactly its keys and perhaps those in `may`."""
+    parts(data, {"rule", *keys}, what, may)
+    need(data["rule"] == rule, f"no such rule of {what}: {data['rule']!r:.40}")
+    return data
 
 
 def items(value: Any, what: str, length: int | None = None) -> list[Any]:

@@ -16,10 +16,11 @@ from flint import fmpq
 from cvxleak.kernel.lemmas import (
     above_chord,
     certainly,
-    chord_slope,
+    chords,
     contraction,
     contracts,
     divergence,
+    relative,
     support,
 )
 from cvxleak.kernel.numbers import dot, is_zero, largest, log, soft, total, xlogx
@@ -71,11 +72,6 @@ class OneValue:
         kept = [(*own, g) for *own, g in columns if not all(map(is_zero, own))]
         *rows, log_t = map(list, zip(*kept, strict=True))
         return rows, log_t
-
-
-def _h(log_t: Any) -> Callable[[Any], Any]:
-    """Return r -> r log(r / t), which is convex."""
-    return lambda r: xlogx(r) - r * log_t
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,9 +153,7 @@ class BlockContraction(Rule, rule="blocks", gives="V", when=["ranges of masses, 
             return tops[0]
         lo, hi = leaf.places.ranges
         left = 1 - scale
-        slopes = [chord_slope(xlogx, a, b) for a, b in zip(lo, hi, strict=True)]
-        ends = zip(lo, hi, slopes, strict=True)
-        rest = total(above_chord(xlogx, a, b, slope) for a, b, slope in ends)
+        slopes, rest = chords([xlogx] * len(lo), lo, hi)
         tops = [top + left * slope for top, slope in zip(tops, slopes, strict=True)]
         return support(lo, hi, tops) + left * rest + certainly(left)
 
@@ -189,9 +183,7 @@ class BoxContraction(Rule, rule="box", gives="V", when=["ranges of shares"]):
         eta = eta.max(subject.scale)
         left = eta - subject.scale
         doubt = contracts(subject.reached()[0], lo, hi, w, eta)
-        slopes = [chord_slope(xlogx, a, b) for a, b in zip(lo, hi, strict=True)]
-        ends = zip(lo, hi, slopes, strict=True)
-        rest = total(above_chord(xlogx, a, b, slope) for a, b, slope in ends)
+        slopes, rest = chords([xlogx] * len(lo), lo, hi)
         lines = zip(_tangent_lines(subject, w), w, slopes, strict=True)
         top = support(lo, hi, [x - eta * log(p) + left * slope for x, p, slope in lines])
         return top + left * rest + doubt
@@ -207,7 +199,7 @@ class OutputChords(Rule, rule="output-chords", gives="V", when=["ranges of outpu
         """Return soft(R slopes + base) and the excess of the chords."""
         slopes, (lo, hi) = self.slopes.at(leaf), leaf.places.ranges
         ends = zip(subject.log_t, lo, hi, slopes, strict=True)
-        rest = total(above_chord(_h(g), a, b, slope) for g, a, b, slope in ends)
+        rest = total(above_chord(relative(g), a, b, slope) for g, a, b, slope in ends)
         own = zip(subject.rows, subject.base, strict=True)
         return soft([dot(row, slopes) + b for row, b in own], subject.scale) + rest
 
@@ -224,12 +216,10 @@ class LawChords(Rule, rule="law-chords", gives="V", when=["ranges of shares"]):
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the box."""
         w, (lo, hi) = self.w.at(leaf), leaf.places.ranges
-        slopes, rest = [], []
-        for column, g in zip(zip(*subject.rows, strict=True), subject.log_t, strict=True):
-            least = (-support(lo, hi, [-x for x in column])).max(leaf.lift(0))
-            most = support(lo, hi, column)
-            slopes.append(chord_slope(_h(g), least, most))
-            rest.append(above_chord(_h(g), least, most, slopes[-1]))
+        columns = list(zip(*subject.rows, strict=True))
+        lows = [(-support(lo, hi, [-x for x in c])).max(leaf.lift(0)) for c in columns]
+        highs = [support(lo, hi, c) for c in columns]
+        slopes, rest = chords([relative(g) for g in subject.log_t], lows, highs)
         lines = zip(subject.rows, subject.base, w, strict=True)
         top = [dot(row, slopes) + b - subject.scale * log(p) for row, b, p in lines]
-        return support(lo, hi, top) + total(rest)
+        return support(lo, hi, top) + rest

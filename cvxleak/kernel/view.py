@@ -17,8 +17,8 @@ from typing import Any
 from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.gains import Gain, Shannon
-from cvxleak.kernel.lemmas import above_chord, chord_slope, divergence, support
-from cvxleak.kernel.numbers import ball, dot, need, total, xlogx
+from cvxleak.kernel.lemmas import chords, divergence, relative, support
+from cvxleak.kernel.numbers import ball, dot, need, total
 
 __all__ = ["Limit", "Row", "View", "view_of"]
 
@@ -43,15 +43,7 @@ class Row:
         """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL."""
         if self.hi is None:
             return divergence(self.lo, log_t)
-        slopes, rest = [], None
-        for low, high, g in zip(self.lo, self.hi, log_t, strict=True):
-
-            def f(r: Any, g: Any = g) -> Any:
-                return xlogx(r) - r * g
-
-            slopes.append(chord_slope(f, low, high))
-            excess = above_chord(f, low, high, slopes[-1])
-            rest = excess if rest is None else rest + excess
+        slopes, rest = chords([relative(g) for g in log_t], self.lo, self.hi)
         return support(self.lo, self.hi, slopes) + rest
 
     def lifted(self, lift: Callable[[Any], Any]) -> Row:

@@ -33,6 +33,7 @@ from cvxleak.local_dp.statement import Sources, read_sources
 from cvxleak.local_dp.theorems import (
     class_one_leakage,
     class_two,
+    class_two_removed,
     least_ratio,
     ordered_leakage,
     worst_of,
@@ -234,9 +235,7 @@ def class_three_distortions(
     >>> round(class_three_distortions(table, 0.4, swap, printed=True)[0], 4)
     1.4118
     """
-    known = class_two(sources)
-    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
-    count = whole_number(removed, "removed", 0, max(known.size - 2, 0))
+    known, D, count = class_two_removed(sources, budget, removed)
     orders = _permutations(folding, known.size)
     return _tied(known, D, _orbits(orders, known.size), count, printed)
 

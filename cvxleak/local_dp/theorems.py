@@ -196,9 +196,7 @@ def class_two_distortions(
     >>> round(epsilon, 6), D.round(4)
     (2.014903, array([0.1176, 0.1176, 1.    , 1.    , 1.    , 1.    ]))
     """
-    known = class_two(sources)
-    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
-    count = whole_number(removed, "removed", 0, max(known.size - 2, 0))
+    known, D, count = class_two_removed(sources, budget, removed)
     kept = known.size - count
     place = np.minimum(np.arange(known.size), kept)
     options = {"ordered": ordered, "common_tail": common_tail}
@@ -434,6 +432,15 @@ def worst_of(known: SourceSet, outcomes: NDArray[np.bool_]) -> Fraction:
     found = [fraction(body.support(outcomes.astype(float)).value) for body in known.polytopes]
     laws = (exact_law(point) for point in known.points)
     return max([*found, *(sum((law[i] for i in chosen), Fraction(0)) for law in laws)])
+
+
+def class_two_removed(
+    sources: Sources, budget: float, removed: int
+) -> tuple[SourceSet, float, int]:
+    """Return a Class II set, D and how many outputs are removed, all checked."""
+    known = class_two(sources)
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
+    return known, D, whole_number(removed, "removed", 0, max(known.size - 2, 0))
 
 
 def class_two(sources: Sources) -> SourceSet:
