@@ -113,8 +113,8 @@ def add_kinds(app: Sphinx, docname: str, source: list[str]) -> None:
         for kind, prover in PROVERS.items()
         if f"## `{kind}`" not in source[0]
     ]
-    before, rest = source[0].split("## A second checker", 1)
-    source[0] = "".join([before, *sections, "## A second checker", rest])
+    before, rest = source[0].split("## Further conventions", 1)
+    source[0] = "".join([before, *sections, "## Further conventions", rest])
 
 
 KEYWORDS = {

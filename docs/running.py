@@ -5,9 +5,8 @@ python docs/running.py PAGE...    writes outputs and pictures of these pages aga
 On a page, blocks of `python` are one program, run in order. A block right after one, opened by
 ```{code-block} text and `:class: output` (in the README, which GitHub shows, by ```text), is what
 it prints; an SVG picture right after that is what it draws, on its `axes`. In a block of `console`
-a line that starts with `$ cvxleak` (or `$ cat`, or `$ python check.py`) is a command, and what
-follows is its output. In outputs `...` stands for anything, and a line of `...` alone for any
-lines.
+a line that starts with `$ cvxleak` (or `$ cat`) is a command, and what follows is its output. In
+outputs `...` stands for anything, and a line of `...` alone for any lines.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -29,7 +27,6 @@ from typing import Any
 from matplotlib import rc_context
 from typer.testing import CliRunner
 
-import cvxleak.check
 from cvxleak.cli.app import app
 
 DOCS = Path(__file__).parent
@@ -82,9 +79,6 @@ def command(line: str) -> str:
         del words[place : place + 2]
     if words[0] == "cat":
         return Path(words[1]).read_text(encoding="utf-8").strip("\n") + "\n"
-    if words[:2] == ["python", "check.py"]:
-        ran = [sys.executable, cvxleak.check.__file__, *words[2:]]
-        return subprocess.run(ran, capture_output=True, text=True, check=True).stdout
     if words[0] != "cvxleak":
         raise ValueError(f"no such program: {line}")
     result = CliRunner().invoke(app, words[1:], input=typed)

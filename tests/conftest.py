@@ -104,11 +104,3 @@ def brackets_meet() -> Iterator[None]:
     yield
     checker._check, Bound.proved = check, proved
     assert not brackets.crossed()
-
-
-# Tests, examples and gallery make thousands of certificates. CVXLEAK_COLLECT=folder keeps a copy of
-# each distinct one, for `python -m tests.second_checker folder`, which compares the two checkers.
-if os.environ.get("CVXLEAK_COLLECT"):
-    from tests.second_checker.collecting import collect
-
-    collect(os.environ["CVXLEAK_COLLECT"])

@@ -1,12 +1,10 @@
 """Gains about independent people: brute force, known capacities, and what is refused."""
 
-import json
 from itertools import product
 
 import numpy as np
 import pytest
 
-from cvxleak import check
 from cvxleak.audit import ProductLeakage, product_leakage
 from cvxleak.capacities import additive_bayes_capacity
 from cvxleak.core.errors import ValidationError
@@ -123,13 +121,6 @@ def test_under_a_floor_on_all_the_best_contexts_are_tried():
     others = [pair for a, b in product(np.eye(3), halves) for pair in ((a, b), (b, a))]
     values = [gain_leakage(rows_of(mechanism, p), [0.5, 0.5], Guess(), "rise") for p in others]
     assert max(values) <= bound.lower <= bound.upper
-
-
-def test_the_second_checker_does_not_know_gains_of_independent_people():
-    bound = product_leakage(ROUNDED, gain=Guess(), form="factor")
-    (verdict,) = check.check_text(json.dumps(bound.certificate.to_dict()))
-    assert verdict.code == check.UNKNOWN
-    assert "another gain of independent records" in verdict.text
 
 
 class Double(Gain):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections.abc import Sequence
 from itertools import product
@@ -14,7 +13,6 @@ import pytest
 from flint import arb, arb_poly
 from scipy.special import entr
 
-from cvxleak import check
 from cvxleak.audit import (
     IndependentAdversary,
     ProductLeakage,
@@ -498,9 +496,3 @@ def test_a_sum_of_wide_records_is_paid_for(monkeypatch):
     monkeypatch.setitem(LIMITS, "steps", 600 * 600 >> 10)
     with precision(), limited(), pytest.raises(CertificateError, match="a sum of independent"):
         prove(*parts)
-
-
-def test_the_second_checker_agrees():
-    certificate = product_leakage(random_sum(0, 3), least_probability=0.2).certificate
-    (verdict,) = check.check_text(json.dumps(certificate.to_dict()))
-    assert verdict.code == check.PROVED

@@ -22,6 +22,7 @@ from cvxleak import __version__
 from cvxleak.audit import product_leakage, record_leakage
 from cvxleak.capacities import capacity
 from cvxleak.cli.app import app
+from cvxleak.local_dp import min_local_dp
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import (
     Expectation,
@@ -786,6 +787,21 @@ def test_several_certificates_are_verified_one_by_one(run: Run, tmp_path: Path):
         "FAIL",
         "PASS",
     ]
+
+
+def test_verify_explains_the_proofs_of_the_kernel(run: Run, write: Write, tmp_path: Path):
+    path, proof, other = write(COUNT, ROUNDING, FLOORS), tmp_path / "p.json", tmp_path / "o.json"
+    run("audit", path, "--tol", 0.1, "--certificate", proof)
+    done = run("verify", "--explain", proof)
+    assert done.exit_code == 0
+    assert "\nclose: at most " in done.stdout
+    assert "\n  alphabet (I(A;Y) <= H(A))" in done.stdout
+    assert "alphabet" not in run("verify", proof).stdout
+    min_local_dp([[0.7, 0.3]], 0.2).certificate.save(other)
+    assert (
+        "local-dp: its rules are not those of the kernel"
+        in run("verify", "--explain", other).stdout
+    )
 
 
 def test_a_picture_of_the_leakage(run: Run, write: Write, tmp_path: Path):

@@ -15,7 +15,7 @@ import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak import capacity, check, record_leakage, verify
+from cvxleak import capacity, record_leakage, verify
 from cvxleak.audit import leakage_curve
 from cvxleak.cli.options import number
 from cvxleak.cli.reading import check_spec, read_toml
@@ -64,7 +64,7 @@ from cvxleak.papers.gallery.errata.hamming import TABLE_I
 from cvxleak.proofs import Certificate
 from cvxleak.release import release_problem
 from cvxleak.sources import Polytope, SourceSet
-from tests.second_checker.mutating import signed
+from tests.proofs.test_hostile_files import rehashed
 
 THIRDS = ["1/3", "1/3", "1/3"]
 
@@ -528,10 +528,9 @@ def test_an_end_is_what_is_written(end, missed, tmp_path):
 def test_an_end_that_is_no_float(lower, tmp_path):
     path = tmp_path / "proof.json"
     certificate = capacity([[0.9, 0.1], [0.1, 0.9]]).certificate
-    data = signed({**certificate.to_dict(), "claim": {**certificate.claim, "lower": lower}})
+    data = rehashed({**certificate.to_dict(), "claim": {**certificate.claim, "lower": lower}})
     path.write_text(json.dumps(data))
     assert verify(path).passed
-    assert check.worst(check.check_file(path)) == check.PROVED
     assert Certificate.load(path).to_dict()["claim"]["lower"] == lower
 
 
