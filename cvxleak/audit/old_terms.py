@@ -252,9 +252,7 @@ def _ceiling(view: View) -> Term:
     of = _close({"leaf": 1}, view, chord, _leaf(2 + n * k, len(leaf[0])))
     cover = {
         "rule": "cells",
-        "nodes": pack([[-1, -1, -1]], "<i4"),
-        "cuts": pack(np.zeros(0), "<f8"),
-        "leaves": pack(leaf, "<f4"),
+        **_tree(np.full((1, 3), -1), np.zeros(0), np.array(leaf), "<f4"),
         "of": [of],
     }
     if view.times is not None:
@@ -303,9 +301,7 @@ def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
     of = _close({"leaf": 1}, view, of, _leaf(end, end + limits))
     cover: Term = {
         "rule": "cells",
-        "nodes": pack(splits, "<i4"),
-        "cuts": pack(cuts, "<f8"),
-        "leaves": pack(leaves, _dtype(nu, more[0])),
+        **_tree(splits, cuts, leaves, _dtype(nu, more[0])),
         "of": [of],
     }
     if merged or "output" in part:
@@ -442,9 +438,7 @@ def _slabs(part: Mapping[str, Any], view: View, scales: Any) -> Term:
     return {
         "rule": "slabs",
         "functional": pack(unpack(part["functional"]), "<f8"),
-        "nodes": pack(unpack(part["nodes"])[:, None], "<i4"),
-        "cuts": part["cuts"],
-        "leaves": pack(leaves, "<f8"),
+        **_tree(unpack(part["nodes"])[:, None], unpack(part["cuts"]), leaves, "<f8"),
         "of": [_close({"leaf": 1}, view, of, _leaf(end, leaves.shape[1]))],
     }
 
@@ -461,31 +455,40 @@ def _value(part: Mapping[str, Any]) -> Term:
         return {"rule": "blocks", "w": _raised(unpack(part["law"])).tolist()}
     old = unpack(part["leaves"])
     code, size = np.zeros((len(old), 1)), old.shape[1]
-    nodes = unpack(part["nodes"] if "nodes" in part else part["groups"])
-    tree = {"nodes": pack(nodes[:, None], "<i4"), "cuts": part["cuts"]}
-    dtype = old.dtype.str
+    nodes = unpack(part["nodes"] if "nodes" in part else part["groups"])[:, None]
+    cuts, dtype = unpack(part["cuts"]), old.dtype.str
     if "blocks" in part:
-        leaves = pack(np.column_stack([code, _raised(old)]), dtype)
+        tree = _tree(nodes, cuts, np.column_stack([code, _raised(old)]), dtype)
         of: list[Term] = [{"rule": "blocks", "w": _leaf(1, 1 + size)}]
-        return {
-            "rule": "mass-ranges",
-            "blocks": part["blocks"],
-            **tree,
-            "leaves": leaves,
-            "of": of,
-        }
+        return {"rule": "mass-ranges", "blocks": part["blocks"], **tree, "of": of}
     if "nodes" in part:
         of = [{"rule": "output-chords", "slopes": _leaf(1, 1 + size)}]
-        leaves = pack(np.column_stack([code, old]), dtype)
-        return {"rule": "output-ranges", **tree, "leaves": leaves, "of": of}
+        tree = _tree(nodes, cuts, np.column_stack([code, old]), dtype)
+        return {"rule": "output-ranges", **tree, "of": of}
     w = _leaf(2, 1 + size)
     of = [
         {"rule": "law-chords", "w": w},
         {"rule": "box", "w": w, "eta": {"leaf": 1}},
     ]
     code = (old[:, :1] > 0).astype(float)
-    leaves = pack(np.column_stack([code, old[:, :1], _raised(old[:, 1:])]), dtype)
-    return {"rule": "share-ranges", **tree, "leaves": leaves, "of": of}
+    leaves = np.column_stack([code, old[:, :1], _raised(old[:, 1:])])
+    return {"rule": "share-ranges", **_tree(nodes, cuts, leaves, dtype), "of": of}
+
+
+def _tree(nodes: Any, cuts: Any, leaves: Any, dtype: str) -> Term:
+    """Return a tree that is in preorder by levels, with the numbers of its leaves."""
+    inner, open_, depths = nodes[:, 0] >= 0, [0], []
+    for is_inner in inner.tolist():
+        depths.append(open_.pop())
+        open_ += [depths[-1] + 1] * (2 * is_inner)
+    order = np.argsort(depths, kind="stable")
+    ranks = [np.cumsum(own) - 1 for own in (inner, ~inner)]
+    at = [rank[order[own[order]]] for rank, own in zip(ranks, (inner, ~inner), strict=True)]
+    return {
+        "nodes": pack(nodes[order], "<i4"),
+        "cuts": pack(np.asarray(cuts)[at[0]], "<f8"),
+        "leaves": pack(np.asarray(leaves)[at[1]], dtype),
+    }
 
 
 def _raised(weights: Any) -> Any:

@@ -1,7 +1,7 @@
 r"""Covers: trees whose leaves cover a region, each with a bound of its own.
 
-A tree is in preorder: a node names what is cut and has a cut; -1 stands for a leaf. The larger of
-two bounds holds on what is cut in two, because
+A tree is in levels: the root, its children, theirs, ...; a node names what is cut and has a cut; -1
+stands for a leaf. The larger of two bounds holds on what is cut in two, because
 
 - a simplex is the union of the two that a point on an edge makes of it: in each, the point takes
   the place of one end;
@@ -14,25 +14,24 @@ symmetry i makes it superfluous.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb, fmpq, fmpz
+from flint import arb, fmpz
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.many import Many
+from cvxleak.kernel.many import Balls, Many, unstacked
 from cvxleak.kernel.numbers import (
     Counted,
     ball,
-    dot,
     largest,
     least,
     lower,
     need,
     proved,
-    total,
     upper,
 )
 from cvxleak.kernel.terms import (
@@ -49,13 +48,83 @@ from cvxleak.kernel.terms import (
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import View
 
-__all__ = ["Cells", "Cover", "MassRanges", "OutputRanges", "PosteriorCells", "Ranges", "Slabs"]
+__all__ = [
+    "Cells",
+    "Cover",
+    "Leaves",
+    "MassRanges",
+    "OutputRanges",
+    "PosteriorCells",
+    "Ranges",
+    "Slabs",
+    "check_tree",
+    "largest_bound",
+    "replay",
+]
 
-BATCH = 4096
-"""Leaves that are evaluated at once in float balls."""
+AT_ONCE = 1 << 20
+"""About how many float operations are done at once, on many leaves."""
 
 ALLOWANCE = 1e-11
 """Radius up to which a leaf's float ball is taken; otherwise the leaf is evaluated in balls."""
+
+GRAIN = 2.0**-40
+"""Ends of ranges of numbers that sum to 1 are multiples of it, so that sums of floats are exact."""
+
+MOST_NUMBERS = 1 << 27
+"""Most numbers of all parts in a level of a tree."""
+
+Part = Any
+"""What a node is about, as an array; those of many nodes have one axis more, in front."""
+
+# Trees -------------------------------------------------------------------------------------------
+
+
+def check_tree(nodes: Any, cuts: Any, name: str) -> None:
+    """Refuse what is no tree with a cut for each node that is no leaf."""
+    inner = int((nodes >= 0).sum())
+    need(len(nodes) == 2 * inner + 1 and len(cuts) == inner, f"{name}: no tree")
+
+
+def replay(root: Part, nodes: Any, cuts: Any, split: Callable[[Part, Any, Any], Part]) -> Part:
+    """Return what the leaves of a tree are about, in order.
+
+    `split` makes of parts, their nodes and their cuts twice as many parts.
+    """
+    nodes, cuts, parts, found = nodes.astype(int), cuts.astype(float), root[None], []
+    while len(parts):
+        need(parts.size <= MOST_NUMBERS, "a tree with too many leaves")
+        charge("float operations", parts.size + 1000)
+        own, nodes = nodes[: len(parts)], nodes[len(parts) :]
+        need(len(own) == len(parts), "no tree")
+        inner = own[:, 0] >= 0
+        found.append(parts[~inner])
+        at, cuts = cuts[: inner.sum()], cuts[inner.sum() :]
+        parts = split(parts[inner], own[inner], at) if len(at) else parts[:0]
+    need(not len(nodes), "no tree")
+    return np.concatenate(found)
+
+
+def largest_bound(
+    chosen: Any, step: int, in_floats: Callable[[Any], Many], in_balls: Callable[[int], arb]
+) -> arb:
+    """Return the largest bound of some leaves: `step` at once in floats, the rest in balls."""
+    found, left = [], [] if step else [chosen]
+    for start in range(0, len(chosen), step) if step else ():
+        own = chosen[start : start + step]
+        with np.errstate(all="ignore"):
+            many = in_floats(own)
+            good = np.broadcast_to(many.certain() & (many.r < ALLOWANCE), len(own))
+            bounds = np.broadcast_to(many.upper(), len(own))[good]
+        found += [arb(float(bounds.max()))] if len(bounds) else []
+        left.append(own[~good])
+    for i in np.concatenate(left).tolist():
+        found.append(in_balls(i))
+        need(found[-1].is_finite(), "a leaf that bounds nothing")
+    return largest(found)
+
+
+# Covers ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,34 +153,16 @@ class Cover(Rule):
         """Return what the places are about, beyond their kind."""
         return None
 
-    def root(self, subject: Any) -> Any:
-        """Return what the root is about."""
+    def places(self, subject: Any) -> Cells | Ranges:
+        """Return how the tree cuts what it is about."""
         raise NotImplementedError
-
-    def split(self, part: Any, node: Sequence[int], cut: float) -> tuple[Any, Any]:
-        """Return the two parts that a node makes of one; the first is replayed first."""
-        raise NotImplementedError
-
-    def in_balls(self, part: Any) -> Any:
-        """Return the places of a leaf in balls."""
-        raise NotImplementedError
-
-    def in_many(self, parts: Sequence[Any]) -> Any:
-        """Return the places of many leaves at once."""
-        raise NotImplementedError
-
-    def trimmed(self, part: Any) -> Any:
-        """Return a leaf's part without what no adversary reaches; None if that is all of it."""
-        return part
 
     def check(self, shape: Shape) -> None:
         """Need a template for each leaf."""
         need(self.leaves.shape[1], f"{self.rule}: leaves without the number of their template")
-        nodes = self.nodes[:, 0]
         need(self.nodes.shape[1] == self.node, f"{self.rule}: {self.node} numbers for each node")
-        inner = int((nodes >= 0).sum())
-        whole = len(nodes) == 2 * inner + 1 == len(self.cuts) + len(self.leaves)
-        need(whole and len(self.cuts) == inner, f"{self.rule}: no tree")
+        check_tree(self.nodes[:, 0], self.cuts, self.rule)
+        need(len(self.nodes) == len(self.cuts) + len(self.leaves), f"{self.rule}: no tree")
         codes = self.leaves[:, 0]
         fits = (codes == np.rint(codes)) & (codes >= -self.skipped()) & (codes < len(self.of))
         need(bool(fits.all()), f"{self.rule}: a leaf without a template")
@@ -120,134 +171,120 @@ class Cover(Rule):
         """Return how many ways there are of a leaf to be superfluous."""
         return 0
 
-    def superfluous(self, part: Any, code: int) -> None:
-        """Refuse unless a leaf that is left out is superfluous."""
-        raise NotImplementedError
-
     def evaluate(self, subject: Any, leaf: Leaf) -> arb:
         """Return the largest bound of a leaf."""
-        batch = Batch(self, subject)
-        found = False
-        for part, row in zip(self.replay(subject), self.leaves, strict=True):
-            if row[0] < 0:
-                self.superfluous(part, int(-1 - row[0]))
-                continue
-            part = self.trimmed(part)
-            if part is not None:
-                batch.add(part, row)
-                found = True
-        need(found, f"{self.rule}: no leaf bounds anything")
-        return batch.largest()
+        leaves, codes = Leaves(self, subject), self.leaves[:, 0].astype(int)
+        for code in range(self.skipped()):
+            self.superfluous(leaves, np.flatnonzero(codes == -1 - code), code)
+        kinds = [np.flatnonzero(leaves.reached & (codes == kind)) for kind in range(len(self.of))]
+        need(any(map(len, kinds)), f"{self.rule}: no leaf bounds anything")
+        pairs = zip(self.of, kinds, strict=True)
+        return largest(leaves.largest(term, own) for term, own in pairs if len(own))
 
-    def replay(self, subject: Any) -> Iterator[Any]:
-        """Yield what each leaf is about, in order."""
-        stack = [self.root(subject)]
-        cuts = iter(self.cuts.tolist())
-        for node in self.nodes.tolist():
-            need(stack, f"{self.rule}: no tree")
-            part = stack.pop()
-            if node[0] < 0:
-                yield part
-            else:
-                one, other = self.split(part, node, next(cuts))
-                stack += [other, one]
-        need(not stack, f"{self.rule}: no tree")
+    def superfluous(self, leaves: Leaves, chosen: Any, code: int) -> None:
+        """Refuse unless the leaves that are left out for one reason are superfluous."""
+        raise NotImplementedError
 
 
-class Batch:
-    """Leaves on their way to their bounds: many at once in floats, and singly in balls."""
+class Leaves:
+    """The leaves of a cover: their parts, and which of them are not empty."""
 
     def __init__(self, cover: Cover, subject: Any) -> None:
-        self.cover, self.subject = cover, subject
-        self.waiting: list[list[tuple[Any, Any]]] = [[] for _ in cover.of]
-        self.counted: list[int | None] = [None] * len(cover.of)
-        self.in_floats: Any = None
-        self.worst: arb | None = None
+        self.cover, self.subject, self.places = cover, subject, cover.places(subject)
+        parts = replay(self.places.root, cover.nodes, cover.cuts, self.places.split)
+        self.parts, self.reached = self.places.trimmed(parts)
+        self.floats = subject.lifted(Many.of) if cover.in_floats else None
 
-    def add(self, part: Any, row: Any) -> None:
-        """Take a leaf."""
-        kind = int(row[0])
-        waiting = self.waiting[kind]
-        if self.counted[kind] is None:
-            self.counted[kind] = each = self._operations(kind, part, row)
-            leaves = int((self.cover.leaves[:, 0] == kind).sum())
-            where = "float operations" if self.cover.in_floats else "ball operations"
-            charge(where, each * leaves + len(self.cover.nodes))
-        waiting.append((part, row))
-        if len(waiting) == BATCH:
-            self._evaluate(kind)
+    def largest(self, term: Any, chosen: Any) -> arb:
+        """Return the largest bound that a template gives of some leaves."""
+        each = self.operations(term, int(chosen[0]))
+        step = max(1, AT_ONCE // each) if self.cover.in_floats else 0
+        charge("float operations" if step else "ball operations", each * len(chosen))
 
-    def largest(self) -> arb:
-        """Return the largest bound of all leaves."""
-        for kind in range(len(self.waiting)):
-            self._evaluate(kind)
-        assert self.worst is not None
-        return self.worst
+        def in_balls(i: int) -> arb:
+            charge("ball operations", each)
+            return self.in_balls(term, i)
 
-    def _operations(self, kind: int, part: Any, row: Any) -> int:
+        return largest_bound(chosen, step, lambda own: self.in_floats(term, own), in_balls)
+
+    def operations(self, term: Any, i: int) -> int:
         """Return how many operations a leaf takes."""
         counter = Counted()
+        columns = Balls.of([counter] * self.cover.leaves.shape[1])
+        places = self.places.at(self.parts[i], lambda x: Balls.of(np.full(x.shape, counter)))
         subject = self.subject.lifted(lambda _: counter)
-        places = _replaced(self.cover.in_balls(part), counter)
-        leaf = Leaf(lambda _: counter, [counter] * len(row), places)
-        self.cover.of[kind].evaluate(subject, leaf)
-        return counter.operations
+        term.evaluate(subject, Leaf(lambda _: counter, columns, places))
+        return counter.operations + 1
 
-    def _evaluate(self, kind: int) -> None:
-        leaves, self.waiting[kind] = self.waiting[kind], []
-        if leaves and self.cover.in_floats:
-            leaves = self._in_floats(kind, leaves)
-        for part, row in leaves:
-            charge("ball operations", self.counted[kind] or 0)
-            columns = [arb(float(x)) for x in row]
-            leaf = Leaf(ball, columns, self.cover.in_balls(part))
-            self._take(self.cover.of[kind].evaluate(self.subject, leaf))
+    def in_balls(self, term: Any, i: int) -> arb:
+        """Return the bound of a leaf in balls."""
+        columns, places = Balls.of(self.row(i)), self.places.at(self.parts[i], Balls.of)
+        return term.evaluate(self.subject, Leaf(ball, columns, places))
 
-    def _in_floats(self, kind: int, leaves: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Return the leaves that float balls do not bound well enough."""
-        if self.in_floats is None:
-            self.in_floats = self.subject.lifted(Many.of)
-        rows = np.array([row for _, row in leaves], dtype=float)
-        leaf = Leaf(Many.of, [Many(x) for x in rows.T], self.cover.in_many([p for p, _ in leaves]))
-        with np.errstate(all="ignore"):
-            found = Many.of(self.cover.of[kind].evaluate(self.in_floats, leaf))
-            good = np.broadcast_to(found.certain() & (found.r < ALLOWANCE), len(leaves))
-            bounds = np.broadcast_to(found.upper(), len(leaves))
-        if good.any():
-            self._take(arb(float(bounds[good].max())))
-        return [one for one, fine in zip(leaves, good, strict=True) if not fine]
+    def in_floats(self, term: Any, chosen: Any) -> Many:
+        """Return the bounds of many leaves in float balls."""
+        columns, places = Many(self.row(chosen)), self.places.at(self.parts[chosen], Many.of)
+        return Many.of(term.evaluate(self.floats, Leaf(Many.of, columns, places)))
 
-    def _take(self, bound: arb) -> None:
-        need(bound.is_finite(), "a leaf that bounds nothing")
-        self.worst = bound if self.worst is None else self.worst.max(bound)
-
-
-def _replaced(places: Any, number: Any) -> Any:
-    """Return places with each number replaced by another one."""
-    if isinstance(places, arb | fmpq):
-        return number
-    if isinstance(places, Ranges):
-        lo, hi = (_replaced(ends, number) for ends in places.ranges)
-        return Ranges(lo, hi, places.meaning)
-    if isinstance(places, dict):
-        return {a: _replaced(own, number) for a, own in places.items()}
-    return [_replaced(one, number) for one in places]
+    def row(self, chosen: Any) -> Any:
+        """Return the numbers of leaves, with a row for each column."""
+        return np.ascontiguousarray(self.cover.leaves[chosen].T, dtype=float)
 
 
 # Cells of posteriors -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Cells:
-    """A simplex of distributions on A for each output: the places of its vertices in `points`."""
+    """A simplex of distributions on A for each output.
 
-    points: list[list[arb]]
-    cells: list[tuple[int, ...]]
+    A part is a table of the numbers of its vertices among all points. These are float balls; those
+    of a leaf that is evaluated in balls are computed once more.
+    """
 
-    @property
-    def vertices(self) -> list[list[list[arb]]]:
-        """The vertices of each cell."""
-        return [[self.points[i] for i in cell] for cell in self.cells]
+    def __init__(self, k: int, n: int, cuts: int) -> None:
+        self.root = np.tile(np.arange(k), (n, 1))
+        self.points = Many(np.eye(k, k + cuts), np.zeros((k, k + cuts)))
+        self.exact: dict[int, Any] = {i: Balls.of(own) for i, own in enumerate(np.eye(k))}
+        self.made: list[tuple[int, int, float]] = [(0, 0, 0.0)] * k
+
+    def split(self, parts: Part, nodes: Any, cuts: Any) -> Part:
+        """Return the cells with either end of an edge moved to the cut."""
+        (y, i, j), (_, n, k), each = nodes.T, parts.shape, np.arange(len(parts))
+        fits = (y < n) & (0 <= i) & (i < k) & (0 <= j) & (j < k) & (i != j)
+        need(bool(fits.all()), "cells: no such edge")
+        need(bool(((0 < cuts) & (cuts < 1)).all()), "cells: a cut outside of its edge")
+        one, other = parts[each, y, i], parts[each, y, j]
+        new, t = len(self.made) + each, Many(cuts)
+        point = (1.0 - t) * self.points[:, one] + t * self.points[:, other]
+        self.points.m[:, new], self.points.r[:, new] = point.m, point.r
+        self.made += zip(one.tolist(), other.tolist(), cuts.tolist(), strict=True)
+        both = np.stack([parts, parts], 1)
+        both[each, 0, y, j] = both[each, 1, y, i] = new
+        return both.reshape(-1, n, k)
+
+    def trimmed(self, parts: Part) -> tuple[Part, Any]:
+        """Return the parts, and which of them are not empty: all."""
+        return parts, np.ones(len(parts), dtype=bool)
+
+    def at(self, part: Part, lift: Callable[[Any], Any]) -> Any:
+        """Return the coordinates of each output's vertices: by value, vertex, output and leaf."""
+        if part.ndim > self.root.ndim:
+            return lift(self.points[:, part.T])
+        made = [self._exactly(i) for i in part.T.ravel().tolist()]
+        return lift(np.stack(made, 1).reshape(-1, *part.T.shape))
+
+    def _exactly(self, point: int) -> Any:
+        """Return a point in balls."""
+        waiting = [point]
+        while waiting:
+            i, j, cut = self.made[waiting[-1]]
+            missing = [x for x in (i, j) if x not in self.exact]
+            if missing and waiting[-1] not in self.exact:
+                waiting += missing
+                continue
+            t = arb(cut)
+            self.exact.setdefault(waiting.pop(), self.exact[i] * (1 - t) + self.exact[j] * t)
+        return self.exact[point]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -292,52 +329,31 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
             subject = _symmetric(subject, self.symmetries.tolist())
         return super().evaluate(subject, leaf)
 
-    def root(self, subject: View) -> Cells:
+    def places(self, subject: View) -> Cells:
         """Return all distributions, for each part."""
-        k = range(subject.k)
-        corners = [[arb(int(i == j)) for j in k] for i in k]
         n = subject.n if self.parts is None else len(self.parts)
-        return Cells(corners, [tuple(k)] * n)
+        return Cells(subject.k, n, len(self.cuts))
 
-    def split(self, part: Cells, node: Sequence[int], cut: float) -> tuple[Any, Any]:
-        """Return the cells with either end of an edge moved to the cut."""
-        (y, i, j), points, cells = node, part.points, part.cells
-        need(y < len(cells), "cells: no such output")
-        cell = cells[y]
-        need(0 <= i < len(cell) and 0 <= j < len(cell) and i != j, "cells: no such edge")
-        need(0 < cut < 1, "cells: a cut outside of its edge")
-        t, ends = arb(cut), zip(points[cell[i]], points[cell[j]], strict=True)
-        new = len(points)
-        points.append([(1 - t) * x + t * z for x, z in ends])
-        found = []
-        for moved in (j, i):
-            own = tuple(new if place == moved else old for place, old in enumerate(cell))
-            found.append(Cells(points, [*cells[:y], own, *cells[y + 1 :]]))
-        return found[0], found[1]
+    def superfluous(self, leaves: Leaves, chosen: Any, code: int) -> None:
+        """Refuse unless a symmetry raises tau of every adversary in the leaves."""
+        n, k = leaves.places.root.shape
+        p, s = np.split(self.symmetries[code].astype(float), [k])
+        left, values = n - np.arange(n), np.arange(k)[:, None, None]
+        weights = left * values - (n - s) * p[:, None, None]
 
-    def in_balls(self, part: Cells) -> list[list[list[arb]]]:
-        """Return the vertices of each cell."""
-        return part.vertices
+        def rises(own: Any, lift: Any) -> Any:
+            vertices = leaves.places.at(leaves.parts[own], lift)
+            weighed = lift(weights[..., None] if lift is Many.of else weights)
+            return largest(unstacked(vertices.inner(weighed, 0))).inner(1.0, 0)
 
-    def in_many(self, parts: Sequence[Cells]) -> list[list[list[Many]]]:
-        """Return the vertices of each cell, for many leaves."""
-        at = np.array([part.cells for part in parts])
-        used, places = np.unique(at, return_inverse=True)
-        floats = [[Many.of(x) for x in parts[0].points[i]] for i in used.tolist()]
-        columns = np.array([[(x.m, x.r) for x in point] for point in floats]).transpose(1, 2, 0)
-        vertices = places.reshape(at.shape).transpose(1, 2, 0)
-        return [[[Many(m[own], r[own]) for m, r in columns] for own in cell] for cell in vertices]
-
-    def superfluous(self, part: Cells, code: int) -> None:
-        """Refuse unless a symmetry raises tau of every adversary in the leaf."""
-        k, n = len(part.points[0]), len(part.cells)
-        row = self.symmetries[code].tolist()
-        p, s = row[:k], row[k:]
-        rises = []
-        for y, cell in enumerate(part.vertices):
-            weights = [arb(a * (n - y) - p[a] * (n - s[y])) for a in range(k)]
-            rises.append(largest(dot(v, weights) for v in cell))
-        need(total(rises) < 0, "cells: a leaf is missing")
+        bound = functools.partial(
+            largest_bound,
+            chosen,
+            in_floats=lambda own: rises(own, Many.of),
+            in_balls=lambda i: rises(i, Balls.of),
+        )
+        fits = not len(chosen) or bound(AT_ONCE // weights.size) < 0 or bound(0) < 0
+        need(fits, "cells: a leaf is missing")
 
 
 def _symmetric(view: View, table: list[list[int]]) -> View:
@@ -376,73 +392,51 @@ def _symmetric(view: View, table: list[list[int]]) -> View:
 # Ranges of functionals of the distribution of one value -------------------------------------------
 
 
-@dataclass(frozen=True)
 class Ranges:
-    """lo <= functional <= hi, for each functional; `meaning` says which these are."""
+    """lo <= functional <= hi, in floats, for each functional.
 
-    lo: Sequence[Any]
-    hi: Sequence[Any]
-    meaning: Any = None
+    A part is a table of both ends. With `whole`, the functionals are >= 0 and sum to 1. `at`
+    returns both ends and what else rules need.
+    """
 
-    @property
-    def ranges(self) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Both ends."""
-        return self.lo, self.hi
+    def __init__(self, lo: Any, hi: Any, *also: Any, whole: bool = False) -> None:
+        self.root, self.also, self.whole = np.array([lo, hi], dtype=float), also, whole
 
+    def split(self, parts: Part, nodes: Any, cuts: Any) -> Part:
+        """Return the ranges below and above a cut, which is moved into the range."""
+        at, each = nodes[:, 0], np.arange(len(parts))
+        need(bool((at < parts.shape[2]).all()), "ranges: no such functional")
+        need(
+            not self.whole or bool((cuts % GRAIN == 0).all()), "ranges: cuts are multiples of 2^-40"
+        )
+        both = np.stack([parts, parts], 1)
+        cut = np.clip(cuts, parts[each, 0, at], parts[each, 1, at])
+        both[each, 0, 1, at] = both[each, 1, 0, at] = cut
+        return both.reshape(-1, *parts.shape[1:])
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RangeCover(Cover):
-    """A tree of ranges, in floats; a node is the number of a functional."""
+    def trimmed(self, parts: Part) -> tuple[Part, Any]:
+        """Return the ranges that the sum leaves, and which of them are not empty."""
+        if not self.whole:
+            return parts, np.ones(len(parts), dtype=bool)
+        need(parts.shape[2] <= 1 << 12, "ranges: too many functionals")
+        lo, hi = parts[:, 0], parts[:, 1]
+        below, above = 1 - lo.sum(1, keepdims=True), hi.sum(1, keepdims=True) - 1
+        narrow = np.stack([np.maximum(lo, hi - above), np.minimum(hi, lo + below)], 1)
+        return narrow, ((below >= 0) & (above >= 0))[:, 0]
 
-    def split(self, part: Ranges, node: Sequence[int], cut: float) -> tuple[Ranges, Ranges]:
-        """Return the ranges below and above the cut, kept within the range."""
-        (i,) = node
-        need(i < len(part.lo), f"{self.rule}: no such functional")
-        lo, hi = list(part.lo), list(part.hi)
-        lo[i] = hi[i] = min(max(self.cut(cut), lo[i]), hi[i])
-        return Ranges(part.lo, hi, part.meaning), Ranges(lo, part.hi, part.meaning)
-
-    def cut(self, cut: float) -> float:
-        """Return a cut; refuse one that is not allowed."""
-        return cut
-
-    def in_balls(self, part: Ranges) -> Ranges:
-        """Return the ranges in balls."""
-        return Ranges([arb(x) for x in part.lo], [arb(x) for x in part.hi], part.meaning)
-
-    def in_many(self, parts: Sequence[Ranges]) -> Ranges:
-        """Return the ranges of many leaves."""
-        lo, hi = (np.array([p.ranges[end] for p in parts], dtype=float).T for end in (0, 1))
-        return Ranges([Many(x) for x in lo], [Many(x) for x in hi], parts[0].meaning)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Tight(RangeCover):
-    """Ranges of numbers >= 0 that sum to 1; cuts are multiples of 2^-40, so sums are exact."""
-
-    def cut(self, cut: float) -> float:
-        """Return a multiple of 2^-40."""
-        need(float(cut * 2.0**40).is_integer(), f"{self.rule}: a cut is a multiple of 2^-40")
-        return cut
-
-    def trimmed(self, part: Ranges) -> Ranges | None:
-        """Return the ranges that the sum leaves; None if they are empty."""
-        need(len(part.lo) <= 1 << 12, f"{self.rule}: too many functionals")
-        below, above = 1 - sum(part.lo), sum(part.hi) - 1
-        if below < 0 or above < 0:
-            return None
-        ends = list(zip(part.lo, part.hi, strict=True))
-        lo, hi = [max(a, b - above) for a, b in ends], [min(b, a + below) for a, b in ends]
-        return Ranges(lo, hi, part.meaning)
+    def at(self, part: Part, lift: Callable[[Any], Any]) -> Any:
+        """Return both ends."""
+        lo, hi = part[..., 0, :].T, part[..., 1, :].T
+        return lift(np.ascontiguousarray(lo)), lift(np.ascontiguousarray(hi)), *self.also
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OutputRanges(RangeCover, rule="output-ranges", gives="V", when=["no cover around"]):
+class OutputRanges(Cover, rule="output-ranges", gives="V", when=["no cover around"]):
     """Ranges of the outputs' probabilities (vR)_y, between the least and largest entry."""
 
     region: ClassVar[str] = "outputs"
 
-    def root(self, subject: OneValue) -> Ranges:
+    def places(self, subject: OneValue) -> Ranges:
         """Return the ranges of all distributions."""
         columns = list(zip(*subject.rows, strict=True))
         low = [max(lower(least(column)), 0.0) for column in columns]
@@ -450,28 +444,28 @@ class OutputRanges(RangeCover, rule="output-ranges", gives="V", when=["no cover 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShareRanges(_Tight, rule="share-ranges", gives="V", when=["no cover around"]):
+class ShareRanges(Cover, rule="share-ranges", gives="V", when=["no cover around"]):
     """Ranges of the probabilities v_g."""
 
     region: ClassVar[str] = "shares"
 
-    def root(self, subject: OneValue) -> Ranges:
+    def places(self, subject: OneValue) -> Ranges:
         """Return [0, 1] for each group."""
         size = len(subject.rows)
-        return Ranges([0.0] * size, [1.0] * size)
+        return Ranges(np.zeros(size), np.ones(size), whole=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MassRanges(_Tight, rule="mass-ranges", gives="V", when=["no cover around"]):
+class MassRanges(Cover, rule="mass-ranges", gives="V", when=["no cover around"]):
     """Ranges of the masses of blocks of groups."""
 
     blocks: tuple[tuple[int, ...], ...] = partition("N_a")
     region: ClassVar[str] = "masses"
 
-    def root(self, subject: OneValue) -> Ranges:
+    def places(self, subject: OneValue) -> Ranges:
         """Return [0, 1] for each block."""
         size = len(self.blocks)
-        return Ranges([0.0] * size, [1.0] * size, self.blocks)
+        return Ranges(np.zeros(size), np.ones(size), self.blocks, whole=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -483,28 +477,26 @@ class Slabs(Cover, rule="slabs", gives="B", when=["no cover around", "exact rows
 
     region: ClassVar[str] = "slab"
 
-    def root(self, subject: View) -> list[tuple[list[fmpq], fmpq, fmpq]]:
-        """Return, for each value, the functional and its whole range, in fractions.
+    def check(self, shape: Shape) -> None:
+        """Need numbers that balls hold exactly, so that each comparison is decided."""
+        super().check(shape)
+        fits = all(proved(float(x)) == x for x in self.functional.written)
+        need(self.functional.columns is None and fits, "slabs: numbers that floats hold are needed")
 
-        In balls, whether a group is inside would not be certain where it is at an end.
-        """
-        own = [[self.functional.written[g] for g in groups] for groups in subject.of]
-        return [(x, min(x), max(x)) for x in own]
+    def places(self, subject: View) -> Ranges:
+        """Return the whole range of the functional for each value."""
+        return OfValues([[float(self.functional.written[g]) for g in own] for own in subject.of])
 
-    def split(self, part: Any, node: Sequence[int], cut: float) -> tuple[Any, Any]:
-        """Return the slabs up to the cut, and from it on."""
-        (a,) = node
-        need(a < len(part), "slabs: no such value")
-        x, lo, hi = part[a]
-        at = proved(cut)
-        sides = [(x, lo, min(hi, at)), (x, max(lo, at), hi)]
-        one, other = ([*part[:a], side, *part[a + 1 :]] for side in sides)
-        return one, other
 
-    def trimmed(self, part: Any) -> Any:
-        """Return the slabs; None if one is empty."""
-        return None if any(lo > hi for _, lo, hi in part) else part
+class OfValues(Ranges):
+    """Ranges of one functional for each value."""
 
-    def in_balls(self, part: Any) -> dict[int, Any]:
-        """Return the slab of each value, still in fractions."""
-        return dict(enumerate(part))
+    def __init__(self, x: Sequence[Sequence[float]]) -> None:
+        super().__init__(list(map(min, x)), list(map(max, x)))
+        self.x = x
+
+    def at(self, part: Part, lift: Callable[[Any], Any]) -> dict[int, Any]:
+        """Return, for each value, the functional and both ends."""
+        ends = zip(*map(lift, part), strict=True)
+        own = zip(self.x, ends, strict=True)
+        return {a: (list(lift(np.array(x))), lo, hi) for a, (x, (lo, hi)) in enumerate(own)}

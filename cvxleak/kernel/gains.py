@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import (
-    Counted,
     dot,
     exact,
     exp,
@@ -132,7 +132,9 @@ class Arimoto(Gain):
 
 def _power(x: Any, p: fmpq) -> Any:
     """Return x^p of a number >= 0, for p > 0."""
-    if isinstance(x, Counted) or not isinstance(x, arb):
+    if isinstance(x, np.ndarray):
+        return np.frompyfunc(lambda one: _power(one, p), 1, 1)(x)
+    if not isinstance(x, arb):
         return x if is_zero(x) else exp(log(x) * arb(p))
     if x > 0:
         return exp(log(x) * arb(p))

@@ -29,7 +29,7 @@ from flint import arb, fmpq
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.knowledge import Knowledge, read_knowledge
-from cvxleak.kernel.lemmas import support
+from cvxleak.kernel.many import stacked
 from cvxleak.kernel.noise import Output, read_output
 from cvxleak.kernel.numbers import (
     ball,
@@ -226,10 +226,7 @@ def gain_below(
                 share = ball(w[g] * n / view.counts[g])
                 at = costs.setdefault(place, [arb(0)] * view.n)
                 costs[place] = [x + share * s for x, s in zip(at, slopes[a], strict=True)]
-    seen = total(
-        -support(rows[place].lo, rows[place].hi or rows[place].lo, [-x for x in at])
-        for place, at in costs.items()
-    )
+    seen = total(-rows[place].over(-stacked(at)) for place, at in costs.items())
     return _formed(view, seen, prior)
 
 

@@ -1,7 +1,8 @@
 r"""What several rules use: DUAL in its smallest case, CHORD in one dimension, CONTRACT.
 
 DUAL. For every number tau, max {<q, x> : q a distribution, l <= q <= h} is at most
-tau + sum_i max((x_i - tau) l_i, (x_i - tau) h_i), because <q, x> = tau + sum_i q_i (x_i - tau).
+tau + sum_i (x_i - tau) l_i + sum_i max(x_i - tau, 0) (h_i - l_i), because <q, x> = tau + sum_i q_i
+(x_i - tau) and l_i <= q_i <= h_i.
 
 CHORD. A convex function f is on [l, h] at most n r + max(f(l) - n l, f(h) - n h), for every n.
 
@@ -31,21 +32,10 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import (
-    Counted,
-    dot,
-    is_zero,
-    least,
-    middle,
-    need,
-    sqrt,
-    total,
-    xlogx,
-)
+from cvxleak.kernel.many import Balls, Many, unstacked
+from cvxleak.kernel.numbers import Counted, is_zero, least, need, total, xlogx
 
 __all__ = [
-    "above_chord",
     "certainly",
     "chords",
     "contraction",
@@ -54,6 +44,9 @@ __all__ = [
     "relative",
     "support",
 ]
+
+NARROW = 1e-20
+"""Ranges up to this width have no slope that is worth computing."""
 
 
 def certainly(x: Any, *, positive: bool = False) -> Any:
@@ -64,65 +57,46 @@ def certainly(x: Any, *, positive: bool = False) -> Any:
     """
     if isinstance(x, Many):
         holds = np.isfinite(x.m) & (x.m > x.r if positive else x.m >= x.r)
-        return Many(0.0, np.where(holds, 0.0, np.inf))
-    need(x > 0 if positive else x >= 0, "a number that is not proved to be large enough")
+        return Many(np.zeros(holds.shape), np.where(holds, 0.0, np.inf))
+    fits = x > 0 if positive else x >= 0
+    need(bool(np.all(fits)), "a number that is not proved to be large enough")
     return x if isinstance(x, Counted) else x * 0
 
 
-def support(lo: Sequence[Any], hi: Sequence[Any], x: Sequence[Any]) -> Any:
+# Of arrays, whose first axis has the coordinates of what is bounded.
+
+
+def support(lo: Any, hi: Any, x: Any) -> Any:
     """Return a bound above <q, x>, for all distributions q between `lo` and `hi` (DUAL)."""
-    tau = _threshold(lo, hi, x)
-    rests = [(z - tau, low, high) for z, low, high in zip(x, lo, hi, strict=True)]
-    return total((z * low).max(z * high) for z, low, high in rests) + tau
+    tau = _threshold(lo.m, hi.m, x.m)
+    away = x - tau
+    return away.inner(lo, 0) + away.max(0.0).inner(hi - lo, 0) + tau
 
 
-def _threshold(lo: Sequence[Any], hi: Sequence[Any], x: Sequence[Any]) -> Any:
+def _threshold(lo: Any, hi: Any, x: Any) -> Any:
     """Return where filling the largest x first stops (untrusted)."""
-    if any(isinstance(z, Counted) for z in (*x, *lo)):
-        return x[0]
-    if not any(isinstance(z, Many) for z in (*x, *lo)):
-        room, at = 1 - sum(map(middle, lo)), 0
-        for at in sorted(range(len(x)), key=lambda i: -middle(x[i])):
-            room -= middle(hi[at]) - middle(lo[at])
-            if room <= 0:
-                break
-        return x[at]
-    sizes, low, high = (
-        np.stack(np.broadcast_arrays(*map(middle, zs), np.zeros(1))[:-1]) for zs in (x, lo, hi)
-    )
     # Where sizes are the same for all leaves, they are sorted once.
-    order = np.argsort(-sizes, axis=0)
-    filled = np.cumsum(np.take_along_axis(high - low, order, 0), axis=0)
-    at = np.minimum((filled < 1 - low.sum(0)).sum(0), len(x) - 1)
+    order, room = np.argsort(-x, axis=0), hi - lo
+    axes = np.broadcast_shapes(order.shape, room.shape)
+    room, order = np.broadcast_to(room, axes), np.broadcast_to(order, axes)
+    filled = np.cumsum(np.take_along_axis(room, order, 0), axis=0)
+    at = np.minimum((filled < 1 - lo.sum(0)).sum(0), len(x) - 1)
     place = np.take_along_axis(order, at[None], 0)
-    return Many(np.take_along_axis(sizes, place, 0)[0])
+    return np.take_along_axis(np.broadcast_to(x, axes), place, 0)[0]
 
 
-def _chord_slope(f: Callable[[Any], Any], lo: Any, hi: Any) -> Any:
-    """Return the slope of a chord of f (untrusted: any number makes `above_chord` valid)."""
-    if isinstance(lo, Counted):
-        return (f(hi) - f(lo)) / (hi - lo)
-    wide = np.asarray(middle(hi)) - np.asarray(middle(lo))
-    rise = np.asarray(middle(f(hi))) - np.asarray(middle(f(lo)))
-    found = np.where(wide > 1e-20, rise / np.where(wide > 1e-20, wide, 1.0), 0.0)
-    if isinstance(lo, Many) or isinstance(hi, Many):
-        return Many(found)
-    return arb(float(found)) if np.isfinite(found) else arb(0)
+def chords(f: Callable[[Any], Any], lo: Any, hi: Any, slopes: Any = None) -> tuple[Any, Any]:
+    """Return slopes, and what a sum of convex f is at most above <slopes, .> (CHORD).
 
-
-def above_chord(f: Callable[[Any], Any], lo: Any, hi: Any, slope: Any) -> Any:
-    """Return what a convex f is at most above the line of this slope, on [lo, hi] (CHORD)."""
-    return (f(lo) - slope * lo).max(f(hi) - slope * hi)
-
-
-def chords(
-    functions: Sequence[Callable[[Any], Any]], lo: Sequence[Any], hi: Sequence[Any]
-) -> tuple[list[Any], Any]:
-    """Return slopes, and what the sum of convex functions is at most above <slopes, .> (CHORD)."""
-    ranges = list(zip(functions, lo, hi, strict=True))
-    slopes = [_chord_slope(f, low, high) for f, low, high in ranges]
-    pairs = zip(ranges, slopes, strict=True)
-    return slopes, total(above_chord(f, low, high, slope) for (f, low, high), slope in pairs)
+    Without slopes, any number is valid, and about that of the chord is taken.
+    """
+    low, high = f(lo), f(hi)
+    if slopes is None:
+        wide, rise = hi.m - lo.m, high.m - low.m
+        slopes = np.divide(rise, wide, out=np.zeros_like(wide), where=wide > NARROW)
+        slopes = np.where(np.isfinite(slopes), slopes, 0.0)
+        slopes = Many(slopes) if isinstance(lo, Many) else Balls.of(slopes)
+    return slopes, (low - lo * slopes).max(high - hi * slopes).inner(1.0, 0)
 
 
 def relative(log_t: Any) -> Callable[[Any], Any]:
@@ -148,33 +122,24 @@ def _root(x: arb) -> arb:
     return x.sqrt() if x >= 0 else arb(0).union(x.upper().sqrt())
 
 
-def contracts(
-    rows: Sequence[Sequence[Any]], lo: Sequence[Any], hi: Sequence[Any], w: Sequence[Any], eta: Any
-) -> Any:
+def contracts(rows: Any, lo: Any, hi: Any, w: Any, eta: Any) -> Any:
     """Return 0 where CONTRACT (b) is proved, as `certainly` does.
 
     Adding 100 sqrt(H) sqrt(H)^T changes nothing on sum_g sqrt(H_g) z_g = 0. Elimination then shows
     that the matrix is positive definite everywhere.
     """
-    size = range(len(rows))
-    high = [b.max(x) for b, x in zip(hi, w, strict=True)]
-    below = [
-        (-support(lo, hi, [-row[y] for row in rows])).min(dot(w, [row[y] for row in rows]))
-        for y in range(len(rows[0]))
-    ]
-    doubt = total(certainly(q, positive=True) for q in below)
-    scaled = [
-        [sqrt(h / q) * r for r, q in zip(row, below, strict=True)]
-        for row, h in zip(rows, high, strict=True)
-    ]
-    matrix = [
-        [sqrt(high[i] * high[j]) * 100 - dot(scaled[i], scaled[j]) for j in size] for i in size
-    ]
+    high, size = hi.max(w), range(rows.shape[0])
+    below = (-support(lo[:, None], hi[:, None], -rows)).min(w[:, None].inner(rows, 0))
+    doubt = certainly(below, positive=True).inner(1.0, 0)
+    scaled, roots = (high[:, None] / below).sqrt() * rows, high.sqrt()
+    matrix = []
     for i in size:
-        matrix[i][i] = matrix[i][i] + eta
+        row = unstacked(roots * roots[i] * 100.0 - scaled[i].inner(scaled, 1))
+        matrix.append([x + eta if i == j else x for j, x in enumerate(row)])
     for i in size:
-        doubt = doubt + certainly(matrix[i][i], positive=True)
-        for j in range(i + 1, len(matrix)):
-            factor = matrix[j][i] / matrix[i][i]
+        pivot = matrix[i][i]
+        doubt = doubt + certainly(pivot, positive=True)
+        for j in size[i + 1 :]:
+            factor = matrix[j][i] / pivot
             matrix[j] = [x - factor * y for x, y in zip(matrix[j], matrix[i], strict=True)]
     return doubt

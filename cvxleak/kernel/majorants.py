@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Any
 
 from cvxleak.kernel.gains import Shannon, mean
 from cvxleak.kernel.lemmas import certainly
-from cvxleak.kernel.numbers import dot, is_zero, largest, log, need, total, xlogx
+from cvxleak.kernel.many import unstacked
+from cvxleak.kernel.numbers import is_zero, largest, log, need, total, xlogx
 from cvxleak.kernel.terms import (
     Law,
     Leaf,
@@ -127,18 +129,16 @@ class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells of
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return kappa = T for Shannon's gain, otherwise 0."""
-        k, nu = subject.k, self.nu.at(leaf)
-        columns: list[list[Any]] = [[] for _ in range(k)]
-        for y, cell in enumerate(leaf.places):
-            own = nu[y * k : y * k + k]
-            height = largest(subject.gain.value(v) - dot(v, own) for v in cell)
-            for column, slope in zip(columns, own, strict=True):
-                column.append(slope + height)
+        vertices, nu = unstacked(leaf.places), self.nu.array(leaf)
+        nu = nu.reshape(subject.n, subject.k, *nu.shape[1:])
+        slopes = [nu[:, a] for a in range(subject.k)]
+        heights = subject.gain.value(vertices) - total(map(mul, vertices, slopes))
+        height = largest(unstacked(heights))
         shannon = isinstance(subject.gain, Shannon)
         c: list[Any] = [None] * len(subject.rows)
-        for column, own in zip(columns, subject.of, strict=True):
+        for slope, own in zip(slopes, subject.of, strict=True):
             for g in own:
-                c[g] = subject.rows[g].over(column)
+                c[g] = subject.rows[g].over(slope + height)
         return Majorant(leaf.lift(subject.times if shannon else 0), c)
 
 

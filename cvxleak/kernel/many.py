@@ -45,9 +45,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from cvxleak.kernel.numbers import largest, precision, total, upper
+from cvxleak.kernel.numbers import Counted, is_zero, middle, precision, upper, xlogx
 
-__all__ = ["Balls", "Many"]
+__all__ = ["Balls", "Many", "stacked", "unstacked"]
 
 Array = NDArray[np.float64]
 
@@ -156,7 +156,17 @@ class Many:
         return Many(m.reshape(x.shape), r.reshape(x.shape))
 
     def __getitem__(self, at: Any) -> Many:
-        return Many(self.m[at], np.broadcast_to(self.r, self.m.shape)[at])
+        m = np.asarray(self.m)
+        return Many(m[at], np.broadcast_to(self.r, m.shape)[at])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return np.shape(self.m)
+
+    def reshape(self, *shape: int) -> Many:
+        """Return it with other axes."""
+        return Many(self.m.reshape(shape), np.broadcast_to(self.r, self.m.shape).reshape(shape))
 
     def certain(self) -> NDArray[np.bool_]:
         """Whether an entry says anything."""
@@ -277,17 +287,17 @@ class Many:
         The largest x is at most that, and scale log n is the most that it is above it: so where the
         scale is hardly known to be positive, the largest x stands for it.
         """
-        top = largest(map(Many.of, terms))
+        x = stacked(list(map(Many.of, terms)))
+        top = Many(x.m.max(0), x.r.max(0))
         flat = ~(self.m > 2 * self.r)
         scale = Many(np.where(flat, 1.0, self.m), np.where(flat, 0.0, self.r))
-        at = Many(top.m)
-        y = at + scale * total(((x - at) / scale).exp() for x in map(Many.of, terms)).log()
+        y = scale * ((x - top.m) / scale).exp().inner(1.0, 0).log() + top.m
         most = np.maximum(self.m + self.r, 0.0) * (np.log(len(terms)) + 1)
         return Many(np.where(flat, top.m, y.m), np.where(flat, _outward(top.r + most), y.r))
 
 
 class Balls(np.ndarray):
-    """An array of balls of 128 bits, with what `Many` has for arrays."""
+    """An array of balls of 128 bits, or of `Counted`, with what `Many` has for arrays."""
 
     @staticmethod
     def of(x: Any) -> Any:
@@ -315,17 +325,59 @@ class Balls(np.ndarray):
         """Return the logarithm."""
         return np.log(self)
 
+    def sqrt(self) -> Any:
+        """Return the square root."""
+        return np.sqrt(self)
+
+    def xlogx(self) -> Any:
+        """Return x log x."""
+        return _xlogx(self)
+
+    def is_zero(self) -> bool:
+        """Whether all are exactly 0."""
+        return all(map(is_zero, self.ravel()))
+
     def max(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the larger one, entry by entry."""
         return _largest(self, other)
 
+    def min(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the smaller one, entry by entry."""
+        return -_largest(-self, -other)
+
     def inner(self, other: Any, axis: int = -1) -> Any:
         """Return inner products along an axis."""
-        return (self * other).sum(axis, keepdims=True).squeeze(axis)
+        found = (self * other).sum(axis, keepdims=True).squeeze(axis)
+        return found if found.ndim else found.item()
 
 
-_as_balls = np.frompyfunc(arb, 1, 1)
-_middles = np.frompyfunc(lambda x: float(x.mid()), 1, 1)
+_as_balls = np.frompyfunc(lambda x: x if isinstance(x, arb | Counted) else arb(x), 1, 1)
+_middles = np.frompyfunc(middle, 1, 1)
 _finite = np.frompyfunc(lambda x: x.is_finite(), 1, 1)
 _uppers = np.frompyfunc(upper, 1, 1)
+_xlogx = np.frompyfunc(xlogx, 1, 1)
 _largest = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
+
+
+def stacked(numbers: Sequence[Any]) -> Any:
+    """Return an array of `Many` or of balls, whose first axis has these numbers.
+
+    The last axis of a `Many` is that of leaves: of length 1, if a number is the same for all.
+    """
+    if not any(isinstance(x, Many) for x in numbers):
+        some = any(isinstance(x, np.ndarray) for x in numbers)
+        return np.stack(np.broadcast_arrays(*numbers)).view(Balls) if some else Balls.of(numbers)
+    made = list(map(Many.of, numbers))
+    m, r = ([np.atleast_1d(x) for x in ends] for ends in ((y.m for y in made), (y.r for y in made)))
+    if any(len(x) > 1 for x in (*m, *r)):
+        m, r = np.broadcast_arrays(*m), np.broadcast_arrays(*r)
+    m, r = np.stack(m), np.stack(r)
+    return Many(m, np.broadcast_to(r, m.shape))
+
+
+def unstacked(array: Any) -> list[Any]:
+    """Return the numbers that the first axis of an array has."""
+    if isinstance(array, Many):
+        ends = zip(array.m, np.broadcast_to(array.r, array.m.shape), strict=True)
+        return [Many(m, r) for m, r in ends]
+    return list(array)

@@ -55,7 +55,7 @@ RESIDUAL. On the box, for every law v0, with B = sum_g v^c_g cosh k_g,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +64,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from cvxleak.kernel.budget import charge
+from cvxleak.kernel.covers import check_tree, largest_bound, replay
 from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.many import Balls, Many
 from cvxleak.kernel.numbers import dot, is_zero, need, total, xlogx
@@ -79,9 +80,6 @@ STEPS = 2
 
 AT_ONCE, LARGEST = 1 << 19, 1 << 22
 """Entries of an array for some boxes, and most entries for one."""
-
-ALLOWANCE = 1e-11
-"""Radius up to which a leaf's float ball is taken; otherwise the leaf is evaluated in balls."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,51 +112,47 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         need(fits, "ratio: an output twice, or one that does not exist")
         fits = len(self.x) == groups and self.psi.shape == (d, outputs - 1)
         need(fits, "ratio: coordinates of another value")
-        inner = int((self.nodes >= 0).sum())
-        fits = len(self.nodes) == 2 * inner + 1 and len(self.cuts) == inner
-        need(fits and self.nodes.min() >= -1 and self.nodes.max() < d + groups, "ratio: no tree")
+        check_tree(self.nodes, self.cuts, "ratio")
+        need(self.nodes.min() >= -1 and self.nodes.max() < d + groups, "ratio: no tree")
 
     @np.errstate(all="ignore")
     def evaluate(self, subject: OneValue, leaf: Leaf) -> arb:
         """Return the largest bound of a leaf."""
         exact = Boxes.of(self, subject)
         floats = exact.lifted(Many.table)
-        worst = -np.inf
-        for ends in self.leaves(floats):
-            found = floats.bound(ends)
-            good = found.certain() & (found.r < ALLOWANCE)
-            bounds = np.where(good, found.upper(), -np.inf)
-            for i in np.flatnonzero(~good):
-                charge("ball operations", exact.size)
-                bounds[i] = exact.bound(ends[i : i + 1]).upper()[0]
-            need(bool((bounds < np.inf).all()), "ratio: a leaf that bounds nothing")
-            worst = max(worst, float(bounds.max()))
-        need(worst > -np.inf, "ratio: no leaf bounds anything")
-        # The rest is no part of the proof: an error in it would be seen here.
-        need(arb(worst) >= self._attained(subject, leaf), "ratio: a bound below an attained value")
-        return arb(worst)
+        ends = self.leaves(floats)
 
-    def leaves(self, boxes: Boxes) -> Iterator[Array]:
-        """Yield the boxes of leaves, some at once, that a fixed point may be in."""
-        ends, nodes, cuts = boxes.root[None], self.nodes.astype(int), self.cuts.astype(float)
+        def in_balls(i: int) -> arb:
+            charge("ball operations", exact.size)
+            return arb(float(exact.bound(ends[i : i + 1]).upper()[0]))
+
+        chosen = np.flatnonzero(~_empty(ends))
+        need(len(chosen), "ratio: no leaf bounds anything")
+        step = max(1, AT_ONCE // exact.size)
+        worst = largest_bound(chosen, step, lambda own: floats.bound(ends[own]), in_balls)
+        # The rest is no part of the proof: an error in it would be seen here.
+        need(worst >= self._attained(subject, leaf), "ratio: a bound below an attained value")
+        return worst
+
+    def leaves(self, boxes: Boxes) -> Array:
+        """Return the boxes of leaves."""
         step = max(1, AT_ONCE // boxes.size)
-        while len(ends):
+
+        def narrowed(ends: Array) -> Array:
             charge("float operations", 10 * STEPS * len(ends) * (boxes.size + 1000))
-            own, nodes = nodes[: len(ends)], nodes[len(ends) :]
             for i in range(0, len(ends), step):
                 ends[i : i + step] = boxes.narrowed(ends[i : i + step])
-                leaf = (own < 0)[i : i + step] & ~_empty(ends[i : i + step])
-                if leaf.any():
-                    yield ends[i : i + step][leaf]
-            (inner,) = np.nonzero(own >= 0)
-            at, cuts = cuts[: len(inner)], cuts[len(inner) :]
-            sides, both = ends[inner], np.arange(len(inner))
-            parts = np.stack([sides, sides], 1)
-            for side, cut in ((0, at), (1, -at)):
-                old = parts[both, side, side, own[inner]]
-                parts[both, side, side, own[inner]] = np.minimum(old, cut)
-            ends = parts.reshape(-1, *sides.shape[1:])
-        need(not len(nodes), "ratio: no tree")
+            return ends
+
+        def split(parts: Array, nodes: Array, cuts: Array) -> Array:
+            both, each = np.stack([parts, parts], 1), np.arange(len(parts))
+            for side, cut in ((0, cuts), (1, -cuts)):
+                old = both[each, side, side, nodes[:, 0]]
+                both[each, side, side, nodes[:, 0]] = np.minimum(old, cut)
+            return narrowed(both.reshape(-1, *parts.shape[1:]))
+
+        root = narrowed(boxes.root[None])[0]
+        return replay(root, self.nodes[:, None], self.cuts, split)
 
     def _attained(self, one: OneValue, leaf: Leaf) -> arb:
         """Return f at the stored law."""

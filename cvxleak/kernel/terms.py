@@ -24,7 +24,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from cvxleak.kernel.numbers import Counted, ball, law, middle, need, proved, total
+from cvxleak.kernel.many import stacked, unstacked
+from cvxleak.kernel.numbers import ball, law, need, proved
 from cvxleak.kernel.reading import array, count, items, parts
 from cvxleak.kernel.view import View
 
@@ -143,13 +144,14 @@ class Trace:
 class Leaf:
     """The numbers of one leaf of a cover, or of many of them at once, and the places it is about.
 
-    `trace`, if there is one, keeps the conclusion of each term that is not a template.
+    The numbers are an array, whose first axis has the columns. `trace`, if there is one, keeps the
+    conclusion of each term that is not a template.
     """
 
     def __init__(
         self,
         lift: Callable[[Any], Any] = ball,
-        columns: Sequence[Any] = (),
+        columns: Any = None,
         places: Any = None,
         trace: Trace | None = None,
     ) -> None:
@@ -170,29 +172,30 @@ class Numbers:
     columns: slice | None = None
     least: int | None = None
 
+    def array(self, leaf: Leaf) -> Any:
+        """Return them for a leaf, as an array."""
+        if self.columns is None:
+            return stacked([leaf.lift(x) for x in self.written])
+        found = leaf.columns[self.columns]
+        if self.least is not None:
+            need(bool(np.all(found.m >= self.least)), f"a leaf's number below {self.least}")
+        return found
+
     def at(self, leaf: Leaf) -> list[Any]:
         """Return them for a leaf."""
         if self.columns is None:
             return [leaf.lift(x) for x in self.written]
-        found = list(leaf.columns[self.columns])
-        if self.least is not None:
-            for x in found:
-                fits = isinstance(x, Counted) or bool(np.all(middle(x) >= self.least))
-                need(fits, f"a leaf's number below {self.least}")
-        return found
+        return unstacked(self.array(leaf))
 
 
 @dataclass(frozen=True)
 class Law(Numbers):
     """A distribution of a term: numbers >= 0 over their sum."""
 
-    def at(self, leaf: Leaf) -> list[Any]:
-        """Return it for a leaf."""
-        found = super().at(leaf)
-        if self.columns is None:
-            return found
-        mass = total(found)
-        return [x / mass for x in found]
+    def array(self, leaf: Leaf) -> Any:
+        """Return it for a leaf, as an array."""
+        found = super().array(leaf)
+        return found if self.columns is None else found / found.inner(1.0, 0)
 
 
 # What fields hold --------------------------------------------------------------------------------

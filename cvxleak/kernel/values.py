@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from flint import fmpq
-
 from cvxleak.kernel.lemmas import (
-    above_chord,
     certainly,
     chords,
     contraction,
@@ -23,7 +21,8 @@ from cvxleak.kernel.lemmas import (
     relative,
     support,
 )
-from cvxleak.kernel.numbers import dot, is_zero, largest, log, soft, total, xlogx
+from cvxleak.kernel.many import stacked, unstacked
+from cvxleak.kernel.numbers import is_zero, largest, log, soft, total, xlogx
 from cvxleak.kernel.terms import Law, Leaf, Numbers, Rule, law_of, number, numbers
 
 __all__ = [
@@ -57,21 +56,26 @@ class OneValue:
             lift(self.scale),
             [lift(x) for x in self.log_t],
             self.exact or self.rows,
-            {},
+            self.known,
         )
 
-    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` returns, made once."""
+    def contraction(self, block: Sequence[int]) -> Any:
+        """Return eta of CONTRACT (a) for some of the groups, computed once."""
+        key, exact = tuple(block), self.exact or self.rows
         if key not in self.known:
-            self.known[key] = make()
+            self.known[key] = contraction([exact[g] for g in block])
         return self.known[key]
 
-    def reached(self) -> tuple[list[list[Any]], list[Any]]:
-        """Return rows and log t of outputs that some group has; others add 0 to D(vR || t)."""
+    @cached_property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Rows, base and log t as arrays, without the outputs that no group has.
+
+        These add 0 to D(vR || t).
+        """
         columns = zip(*self.rows, self.log_t, strict=True)
         kept = [(*own, g) for *own, g in columns if not all(map(is_zero, own))]
-        *rows, log_t = map(list, zip(*kept, strict=True))
-        return rows, log_t
+        *rows, log_t = map(stacked, zip(*kept, strict=True))
+        return stacked(rows), stacked(self.base), log_t
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,7 +94,7 @@ class Slab(Rule, rule="slab", gives="V", when=["a slab"]):
 
     An extreme point of {v in the simplex: lo <= <v, x> <= hi} has at most one constraint active
     besides v >= 0 and sum v = 1. So it is a unit vector, or a mixture of two at an end. Places are
-    fractions, so that each comparison is decided.
+    floats, so that each comparison is decided.
     """
 
     nu: Numbers = numbers("N_a")
@@ -106,7 +110,7 @@ class Slab(Rule, rule="slab", gives="V", when=["a slab"]):
 
 
 def _slab_vertices(
-    one: OneValue, x: Sequence[fmpq], lo: fmpq, hi: fmpq
+    one: OneValue, x: Sequence[Any], lo: Any, hi: Any
 ) -> Iterator[tuple[list[tuple[int, Any]], Sequence[Any]]]:
     size = range(len(x))
     for g in size:
@@ -137,33 +141,24 @@ class BlockContraction(Rule, rule="blocks", gives="V", when=["ranges of masses, 
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the masses' ranges."""
-        w, scale = self.w.at(leaf), subject.scale
-        blocks = [range(len(w))] if leaf.places is None else leaf.places.meaning
-        exact = subject.exact or subject.rows
-        etas = subject.keep(
-            (self, "etas"), lambda: [leaf.lift(contraction([exact[g] for g in B])) for B in blocks]
-        )
-        lines = _tangent_lines(subject, w)
-        tops = []
-        for block, eta in zip(blocks, etas, strict=True):
-            omega = total(w[g] for g in block)
-            rest = [lines[g] - eta * log(w[g] / omega) for g in block]
-            tops.append(soft(rest, (scale - eta).max(leaf.lift(0))) - log(omega))
-        if leaf.places is None:
+        w, scale = self.w.array(leaf), subject.scale
+        lo, hi, blocks = leaf.places or (None, None, [range(len(subject.rows))])
+        lines, tops = _tangent_lines(subject, w), []
+        for block in map(list, blocks):
+            eta, omega = leaf.lift(subject.contraction(block)), w[block].inner(1.0, 0)
+            rest = lines[block] - (w[block] / omega).log() * eta
+            tops.append(soft(unstacked(rest), (scale - eta).max(leaf.lift(0))) - log(omega))
+        if lo is None:
             return tops[0]
-        lo, hi = leaf.places.ranges
         left = 1 - scale
-        slopes, rest = chords([xlogx] * len(lo), lo, hi)
-        tops = [top + left * slope for top, slope in zip(tops, slopes, strict=True)]
-        return support(lo, hi, tops) + left * rest + certainly(left)
+        slopes, rest = chords(xlogx, lo, hi)
+        return support(lo, hi, stacked(tops) + left * slopes) + left * rest + certainly(left)
 
 
-def _tangent_lines(one: OneValue, w: Sequence[Any]) -> list[Any]:
+def _tangent_lines(one: OneValue, w: Any) -> Any:
     """Return (R log(wR / t))_g + base_g."""
-    rows, log_t = one.reached()
-    columns = zip(*rows, strict=True)
-    logs = [log(dot(w, c)) - g for c, g in zip(columns, log_t, strict=True)]
-    return [dot(row, logs) + b for row, b in zip(rows, one.base, strict=True)]
+    rows, base, log_t = one.arrays
+    return rows.inner(w[:, None].inner(rows, 0).log() - log_t, 1) + base
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -178,15 +173,13 @@ class BoxContraction(Rule, rule="box", gives="V", when=["ranges of shares"]):
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the box."""
-        w, (eta,) = self.w.at(leaf), self.eta.at(leaf)
-        lo, hi = leaf.places.ranges
+        w, (eta,), (lo, hi) = self.w.array(leaf), self.eta.at(leaf), leaf.places
         eta = eta.max(subject.scale)
         left = eta - subject.scale
-        doubt = contracts(subject.reached()[0], lo, hi, w, eta)
-        slopes, rest = chords([xlogx] * len(lo), lo, hi)
-        lines = zip(_tangent_lines(subject, w), w, slopes, strict=True)
-        top = support(lo, hi, [x - eta * log(p) + left * slope for x, p, slope in lines])
-        return top + left * rest + doubt
+        slopes, rest = chords(xlogx, lo, hi)
+        tops = _tangent_lines(subject, w) - w.log() * eta + left * slopes
+        rows, *_ = subject.arrays
+        return support(lo, hi, tops) + left * rest + contracts(rows, lo, hi, w, eta)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,11 +190,10 @@ class OutputChords(Rule, rule="output-chords", gives="V", when=["ranges of outpu
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return soft(R slopes + base) and the excess of the chords."""
-        slopes, (lo, hi) = self.slopes.at(leaf), leaf.places.ranges
-        ends = zip(subject.log_t, lo, hi, slopes, strict=True)
-        rest = total(above_chord(relative(g), a, b, slope) for g, a, b, slope in ends)
-        own = zip(subject.rows, subject.base, strict=True)
-        return soft([dot(row, slopes) + b for row, b in own], subject.scale) + rest
+        slopes, (lo, hi) = self.slopes.array(leaf), leaf.places
+        _, rest = chords(relative(stacked(subject.log_t)), lo, hi, slopes)
+        rows = stacked(list(map(stacked, subject.rows)))
+        return soft(unstacked(rows.inner(slopes, 1) + stacked(subject.base)), subject.scale) + rest
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -215,11 +207,9 @@ class LawChords(Rule, rule="law-chords", gives="V", when=["ranges of shares"]):
 
     def evaluate(self, subject: OneValue, leaf: Leaf) -> Any:
         """Return the bound on the box."""
-        w, (lo, hi) = self.w.at(leaf), leaf.places.ranges
-        columns = list(zip(*subject.rows, strict=True))
-        lows = [(-support(lo, hi, [-x for x in c])).max(leaf.lift(0)) for c in columns]
-        highs = [support(lo, hi, c) for c in columns]
-        slopes, rest = chords([relative(g) for g in subject.log_t], lows, highs)
-        lines = zip(subject.rows, subject.base, w, strict=True)
-        top = [dot(row, slopes) + b - subject.scale * log(p) for row, b, p in lines]
+        w, (lo, hi) = self.w.array(leaf), leaf.places
+        rows, base, log_t = subject.arrays
+        low, high = (support(lo[:, None], hi[:, None], x) for x in (-rows, rows))
+        slopes, rest = chords(relative(log_t), (-low).max(0.0), high)
+        top = rows.inner(slopes, 1) + base - w.log() * subject.scale
         return support(lo, hi, top) + rest

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.gains import Gain, Shannon
 from cvxleak.kernel.lemmas import chords, divergence, relative, support
-from cvxleak.kernel.numbers import ball, dot, need, total
+from cvxleak.kernel.many import stacked
+from cvxleak.kernel.numbers import ball, need, total
 
 __all__ = ["Limit", "Row", "View", "view_of"]
 
@@ -35,16 +37,20 @@ class Row:
     key: tuple[Any, ...] | None = None
     """Its numbers as written, which tell rows apart; None if it is not written."""
 
-    def over(self, x: Sequence[Any]) -> Any:
-        """Return the largest <R, x>."""
-        return dot(self.lo, x) if self.hi is None else support(self.lo, self.hi, x)
+    def over(self, x: Any) -> Any:
+        """Return the largest <R, x>, of an array x."""
+        return self._ends[0].inner(x, 0) if self.hi is None else support(*self._ends, x)
 
     def divergence(self, log_t: Sequence[Any]) -> Any:
         """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL."""
         if self.hi is None:
             return divergence(self.lo, log_t)
-        slopes, rest = chords([relative(g) for g in log_t], self.lo, self.hi)
-        return support(self.lo, self.hi, slopes) + rest
+        slopes, rest = chords(relative(stacked(log_t)), *self._ends)
+        return support(*self._ends, slopes) + rest
+
+    @cached_property
+    def _ends(self) -> tuple[Any, Any]:
+        return stacked(self.lo), stacked(self.hi or self.lo)
 
     def lifted(self, lift: Callable[[Any], Any]) -> Row:
         """Return it in another type of numbers."""

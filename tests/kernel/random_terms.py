@@ -174,7 +174,7 @@ class Drawer:
         return [self.term(judgement, shape) for _ in range(int(self.rng.integers(1, 3)))]
 
     def _nodes(self, inner: int, shape: Shape, *, width: int) -> Any:
-        """Return a random tree in preorder, of one or two outputs, functionals or values."""
+        """Return a random tree, of one or two outputs, functionals or values."""
         kinds: list[bool] = []
         open_, left = 1, inner
         while open_:

@@ -406,7 +406,7 @@ def test_what_is_merely_picked_is_not_trusted(
 def test_where_floats_do_not_bound_balls_do(found: Any, monkeypatch: pytest.MonkeyPatch):
     one, best, term = found
     near = proves(one, term)
-    monkeypatch.setattr(ratio, "ALLOWANCE", 0.0)
+    monkeypatch.setattr(covers, "ALLOWANCE", 0.0)
     assert best <= proves(one, term) <= near
     assert proves(one, term) == pytest.approx(near, abs=1e-12)
 

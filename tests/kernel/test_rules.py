@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from flint import arb
 
-from cvxleak.kernel.covers import Batch, Cover, PosteriorCells, Slabs
+from cvxleak.kernel.covers import Cover, Leaves, PosteriorCells, Slabs
 from cvxleak.kernel.majorants import Majorant
-from cvxleak.kernel.many import Many
+from cvxleak.kernel.many import Balls
 from cvxleak.kernel.numbers import RefusedError, ball, log, precision, upper
 from cvxleak.kernel.terms import RULES, Leaf, Shape, read_term
 from cvxleak.kernel.values import OneValue
@@ -109,32 +109,28 @@ def check_bound(found: Any, attained: Any, what: str) -> int:
 
 
 def bounds_of_leaves(cover: Cover, subject: Any) -> list[tuple[Any, arb | None]]:
-    """Return each leaf's part and bound; None where it is refused or bounds nothing."""
-    batch, found = Batch(cover, subject), []
-    for part, row in zip(cover.replay(subject), cover.leaves, strict=True):
-        own = cover.trimmed(part)
-        if own is None or row[0] < 0:
-            found.append((part, None))
-            continue
-        columns = [arb(float(x)) for x in row]
-        term = cover.of[int(row[0])]
-        try:
-            bound = term.evaluate(subject, Leaf(ball, columns, cover.in_balls(own)))
-        except RefusedError:
-            bound = None
-        if bound is not None and not bound.is_finite():
-            bound = None
-        if cover.in_floats:
-            check_floats(term, batch, cover, own, row, bound)
+    """Return each leaf's places and bound; None where it is refused or bounds nothing."""
+    leaves, found = Leaves(cover, subject), []
+    for i, code in enumerate(cover.leaves[:, 0].astype(int)):
+        part, bound = leaves.places.at(leaves.parts[i], Balls.of), None
+        if code >= 0 and leaves.reached[i]:
+            term = cover.of[code]
+            try:
+                bound = leaves.in_balls(term, i)
+            except RefusedError:
+                pass
+            if bound is not None and not bound.is_finite():
+                bound = None
+            if cover.in_floats:
+                check_floats(term, leaves, i, bound)
         found.append((part, bound))
     return found
 
 
-def check_floats(term: Any, batch: Batch, cover: Cover, part: Any, row: Any, bound: Any) -> None:
+def check_floats(term: Any, leaves: Leaves, i: int, bound: Any) -> None:
     """Fail if a float ball of a leaf and its ball have no point in common."""
-    leaf = Leaf(Many.of, [Many(np.array([float(x)])) for x in row], cover.in_many([part]))
     try:
-        many = Many.of(term.evaluate(batch.subject.lifted(Many.of), leaf))
+        many = leaves.in_floats(term, np.array([i, i]))
     except RefusedError:
         return
     m, r = float(np.ravel(many.m)[0]), float(np.ravel(many.r)[0])
@@ -149,27 +145,27 @@ def inside(cover: Cover, part: Any, sampled: Any, one: OneValue | None = None) -
         return _in_cells(cover, part, sampled)
     if isinstance(cover, Slabs):
         w, fine = sampled.w, np.ones(len(sampled.w), bool)
-        for a, (x, lo, hi) in enumerate(part):
+        for a, (x, lo, hi) in part.items():
             own = list(sampled.of[a])
             mass = w[:, own].sum(1)
             mean = w[:, own] @ floats(x)
-            fine &= (mean >= float(arb(lo).mid()) * mass) & (mean <= float(arb(hi).mid()) * mass)
+            fine &= (mean >= float(lo.mid()) * mass) & (mean <= float(hi.mid()) * mass)
         return fine
     assert one is not None
     functional = {
         "output-ranges": lambda v: v @ np.array([floats(row) for row in one.rows]),
         "share-ranges": lambda v: v,
-        "mass-ranges": lambda v: np.stack([v[:, list(b)].sum(1) for b in part.meaning], axis=1),
+        "mass-ranges": lambda v: np.stack([v[:, list(b)].sum(1) for b in part[2]], axis=1),
     }[cover.rule](sampled)
-    return ((functional >= np.array(part.lo)) & (functional <= np.array(part.hi))).all(1)
+    return ((functional >= part[0].m) & (functional <= part[1].m)).all(1)
 
 
 def _in_cells(cover: PosteriorCells, part: Any, sampled: Any) -> Any:
     parts = cover.parts or [[y] for y in range(sampled.joint.shape[1])]
     fine = np.ones(len(sampled.w), bool)
-    for own, cell in zip(parts, part.vertices, strict=True):
+    for own, cell in zip(parts, np.moveaxis(part.m, -1, 0), strict=True):
         s = sampled.joint[:, list(own)].sum(1)
-        at = np.linalg.solve(np.array([floats(v) for v in cell]).T, s.T).T
+        at = np.linalg.solve(cell, s.T).T
         fine &= (at >= -1e-12).all(1)
     return fine
 
