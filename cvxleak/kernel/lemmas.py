@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from cvxleak.kernel.many import Balls, Many, unstacked
+from cvxleak.kernel.many import Balls, Many, stacked
 from cvxleak.kernel.numbers import Counted, is_zero, least, need, total, xlogx
 
 __all__ = [
@@ -132,14 +132,10 @@ def contracts(rows: Any, lo: Any, hi: Any, w: Any, eta: Any) -> Any:
     below = (-support(lo[:, None], hi[:, None], -rows)).min(w[:, None].inner(rows, 0))
     doubt = certainly(below, positive=True).inner(1.0, 0)
     scaled, roots = (high[:, None] / below).sqrt() * rows, high.sqrt()
-    matrix = []
-    for i in size:
-        row = unstacked(roots * roots[i] * 100.0 - scaled[i].inner(scaled, 1))
-        matrix.append([x + eta if i == j else x for j, x in enumerate(row)])
-    for i in size:
-        pivot = matrix[i][i]
+    rest = stacked([roots * roots[i] * 100.0 - scaled[i].inner(scaled, 1) for i in size])
+    for _ in size:
+        # eta on the diagonal stays there when a row and a column are eliminated.
+        pivot = rest[0, 0] + eta
         doubt = doubt + certainly(pivot, positive=True)
-        for j in size[i + 1 :]:
-            factor = matrix[j][i] / pivot
-            matrix[j] = [x - factor * y for x, y in zip(matrix[j], matrix[i], strict=True)]
+        rest = rest[1:, 1:] - rest[1:, :1] * (rest[:1, 1:] / pivot)
     return doubt
