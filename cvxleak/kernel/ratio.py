@@ -144,7 +144,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
                 ends[i : i + step] = boxes.narrowed(ends[i : i + step])
             return ends
 
-        def split(parts: Array, nodes: Array, cuts: Array) -> Array:
+        def split(parts: Array, nodes: Any, cuts: Array) -> Array:
             both, each = np.stack([parts, parts], 1), np.arange(len(parts))
             for side, cut in ((0, cuts), (1, -cuts)):
                 old = both[each, side, side, nodes[:, 0]]
