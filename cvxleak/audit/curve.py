@@ -20,7 +20,6 @@ from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput
 from cvxleak.model.gain import Form
 from cvxleak.model.knowledge import Knowledge
-from cvxleak.model.own_gain import OwnGain
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.bound import BOUND_HEAD, bound_row
 from cvxleak.problem.interrupts import Interrupts
@@ -237,9 +236,7 @@ def leakage_curve(
         RecordLeakage(mechanism, b, records, adversaries=known, gain=gain, form=form)
         for b in floors
     ]
-    # Of a gain of the user's own no certificate can pass from one floor to another.
     apart = isinstance(mechanism.noise, RealOutput | ChannelSet)
-    apart |= isinstance(problems[0].gain, OwnGain)
     if apart or not problems[0].told.is_leakage:
         options: dict[str, Any] = {
             "work_limit": work_limit,

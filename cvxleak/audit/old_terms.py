@@ -20,18 +20,28 @@ from cvxleak.exact.packing import unpack
 from cvxleak.kernel.gains import Gain, Shannon
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.noise import Noise, Output
-from cvxleak.kernel.numbers import law, lower, precision, proved, rational, upper
+from cvxleak.kernel.numbers import largest, law, lower, precision, proved, rational, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.view import View
 from cvxleak.model import Mechanism
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import Found
-from cvxleak.proofs import record_leakage as prover
 from cvxleak.proofs.bounds.adversary_class import limits_of
 from cvxleak.proofs.format import plain
 
-__all__ = ["group_terms", "in_terms", "point_term", "points_of", "posteriors_of", "upper_term"]
+__all__ = [
+    "attained_by",
+    "group_terms",
+    "in_terms",
+    "lost_in_cells",
+    "point_term",
+    "points_of",
+    "posteriors_of",
+    "upper_term",
+]
 
 Term = dict[str, Any]
 
@@ -50,8 +60,7 @@ LEAST_WEIGHT = 2.0**-100
 
 def in_terms(found: Found) -> Found:
     """Return what a search found with the kernel's terms as its parts, and what they prove."""
-    if found.parts is None:
-        return found
+    assert found.parts is not None
     problem, witness, proof = plain(found.parts)
     problem = _exact(problem)
     with precision():
@@ -120,10 +129,30 @@ def _cut(output: Output, problem: Mapping[str, Any], proof: Mapping[str, Any]) -
     return found
 
 
+def attained_by(
+    problem: Mapping[str, Any], records: Sequence[int], weights: Sequence[Any]
+) -> float:
+    """Return the leakage to a witness under every channel of a set."""
+    with precision():
+        statement = RecordLeakage.read(_exact(plain(problem)))
+        return lower(statement.lower(point_term(statement, records, weights, {})))
+
+
+def lost_in_cells(problem: Mapping[str, Any], stored: Mapping[str, Any]) -> float:
+    """Return a bound above what the place of a real output in its cell tells."""
+    written = plain(problem)
+    with precision():
+        statement = RecordLeakage.read(written)
+        assert statement.output is not None
+        views = statement.priced(_cut(statement.output, written, plain(stored)))
+        return upper(largest(x for view in views for x in view.extra or ()))
+
+
 def _scales(view: View, problem: Mapping[str, Any], records: Sequence[int]) -> Any:
     """Return the kernel's multipliers of limits for a unit of each of today's."""
-    mechanism, _, _, knowledge = prover.read_statement(problem)
-    old = limits_of(restrict(mechanism, tuple(records), knowledge))
+    mechanism = Mechanism.from_dict(problem["mechanism"])
+    known = as_knowledge(map(Knowledge.from_dict, problem["adversaries"]), mechanism.query)
+    old = limits_of(restrict(mechanism, tuple(records), known))
     new = [
         [*(_float(x) for x in limit.c), _float(limit.bound), _float(limit.share)]
         for limit in view.limits
@@ -280,7 +309,8 @@ def _points(points: Sequence[Any]) -> dict[str, Any]:
 def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
     k, n, gain = view.k, len(part["outputs"]), view.gain
     splits, cuts = unpack(part["splits"]), unpack(part["cuts"])
-    old = unpack(part["leaves"]).astype(float)
+    old = unpack(part["leaves"])
+    exact, old = old.dtype.str == "<f8", old.astype(float)
     limits = len(view.limits)
     nu = _nu(splits, cuts, old, n, k, gain)
     left_out = old[:, 0] < 0
@@ -301,7 +331,7 @@ def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
     of = _close({"leaf": 1}, view, of, _leaf(end, end + limits))
     cover: Term = {
         "rule": "cells",
-        **_tree(splits, cuts, leaves, _dtype(nu, more[0])),
+        **_tree(splits, cuts, leaves, "<f8" if exact else _dtype(nu, more[0])),
         "of": [of],
     }
     if merged or "output" in part:
@@ -310,11 +340,13 @@ def _cells(part: Mapping[str, Any], view: View, scales: Any) -> Term:
         cover["symmetries"] = part["symmetries"]
     if view.times is not None:
         return cover
-    _, points = _usual(gain, k)
+    actions, points = _usual(gain, k)
+    least = list(part["least"])
     return {
         "rule": "factor",
         "times": part["times"],
-        "theta": list(part["least"]),
+        # The mean over all orders stands for that of all actions.
+        "theta": least if len(least) == actions else [1 / actions] * actions,
         **_points(points),
         "of": cover,
     }

@@ -31,7 +31,6 @@ from cvxleak.measures import (
 from cvxleak.model import (
     ChannelSet,
     Gain,
-    GainMatrix,
     Lumped,
     Mechanism,
     Prior,
@@ -42,7 +41,7 @@ from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
-from cvxleak.model.own_gain import OwnGain, checked_gain
+from cvxleak.model.own_gain import provable_gain
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
@@ -217,13 +216,7 @@ class RecordLeakage(Problem):
             sizes = {
                 math.prod(group) for group in combinations_with_replacement(set(shape), self.size)
             }
-        checked = [checked_gain(self.gain, k) for k in sorted(sizes)]
-        gain = checked[0]
-        # Of a gain of the user's own there is one matrix for each number of values.
-        if isinstance(gain, OwnGain) and len(sizes) == 1:
-            rows = gain.rows(min(sizes))
-            gain = gain if rows is None else GainMatrix(rows)
-        object.__setattr__(self, "gain", gain)
+        object.__setattr__(self, "gain", provable_gain(self.gain, *sorted(sizes)))
         for k in sorted(sizes):
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
                 raise ValidationError(

@@ -231,15 +231,16 @@ def checked_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     return own
 
 
-def provable_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
-    """Return a gain for secrets of k values that a certificate can hold.
+def provable_gain(gain: Gain, *sizes: int, name: str = "gain") -> Gain:
+    """Return a gain for secrets of so many values that a certificate can hold.
 
     One of your own that is the maximum of few linear functions is a `GainMatrix` of its `rows`.
 
     Raises
     ------
     ValidationError
-        A gain of your own without rows, or one that `checked_gain` refuses.
+        A gain of your own without rows, or with rows for several numbers of values, or one that
+        `checked_gain` refuses.
 
     Examples
     --------
@@ -248,10 +249,15 @@ def provable_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
     >>> provable_gain(Guess(), 2)
     Guess()
     """
-    checked = checked_gain(gain, k, name)
+    checked, *_ = [checked_gain(gain, k, name) for k in sizes]
     if not isinstance(checked, OwnGain):
         return checked
-    rows = checked.rows(k)
+    if len(sizes) > 1:
+        raise ValidationError(
+            f"{name}: found the user-defined {short(gain)} for secrets of {list(sizes)} values; "
+            "its rows depend on the number of values, so name one record"
+        )
+    rows = checked.rows(*sizes)
     if rows is None:
         raise ValidationError(
             f"{name}: found {short(gain)}, which no certificate can hold: it has no `rows`, the "

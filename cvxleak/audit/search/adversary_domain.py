@@ -23,8 +23,6 @@ from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import Limits, Lumped
 from cvxleak.model.restricted import Linear, Restricted
 from cvxleak.proofs.bounds.adversary_class import check_member, limits_of, reference_weights
-from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
-from cvxleak.proofs.record_leakage import prove_lower_within
 
 __all__ = ["Domain"]
 
@@ -71,8 +69,8 @@ class Domain:
         No prior is in the class; the message says by how much it is missed.
     """
 
-    def __init__(self, restricted: Restricted, floor: float, told: GainForm = LEAKAGE) -> None:
-        self.restricted, self.floor, self._told = restricted, floor, told
+    def __init__(self, restricted: Restricted, floor: float) -> None:
+        self.restricted, self.floor = restricted, floor
         self.lumped = restricted.lumped
         self.limits = limits_of(restricted)
         self._E, self._e = _arrays(restricted.equations, len(self.lumped.rows))
@@ -220,8 +218,8 @@ class Domain:
                 low = theta
         return (1 - high) * w + high * self.center
 
-    def proved(self, weights: Array) -> tuple[float, Array, list[str]]:
-        """Return a lower bound that a prior near `weights` proves, the prior, and in fractions.
+    def allowed(self, weights: Array) -> tuple[Array, list[str]]:
+        """Return a prior near `weights` that is proved to be in the class, also in fractions.
 
         Raises
         ------
@@ -231,9 +229,8 @@ class Domain:
         exact = self.exact(weights)
         if exact is None:
             raise CertificateError("no exact solution of the equations was found")
-        written = [str(x) for x in exact]
-        lower = prove_lower_within(self.restricted, self.floor, written, self._told)
-        return lower, np.array([int(x.p) / int(x.q) for x in exact]), written
+        check_member(self.restricted, self.floor, exact)
+        return np.array([int(x.p) / int(x.q) for x in exact]), list(map(str, exact))
 
     def exact(self, weights: Array) -> list[fmpq] | None:
         """Return a distribution near `weights` that meets the equations exactly.

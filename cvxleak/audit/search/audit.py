@@ -27,19 +27,20 @@ from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found
-from cvxleak.proofs import record_leakage as prover
+from cvxleak.proofs.bounds.adversary_class import check_doubt
 from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = [
     "Audit",
     "Reporter",
     "Statement",
+    "above_floor",
     "ascend",
+    "classes_of",
     "content_of",
     "floor_of",
     "identity_of",
     "moved",
-    "prove_lower",
     "target",
 ]
 
@@ -234,9 +235,7 @@ class Audit:
         problem, mechanism = self.problem, self.problem.mechanism
         yield from list(self._groups)
         if self._classes is None:
-            one = problem.records
-            parts = exchangeable(mechanism.query, problem.adversaries)
-            self._classes = mechanism.groups(problem.size, parts) if one is None else [one]
+            self._classes = classes_of(problem)
         for records in self._classes[len(self._same) :]:
             if self._groups and stop():
                 return
@@ -341,23 +340,20 @@ class Audit:
         problem, mechanism = self.problem, self.problem.mechanism
         first = next(self._lump(lambda: True))
         group, weights = self._best or (first, first.weights)
-        dtype = "<f4" if gap.tol > SINGLE_PRECISION else "<f8"
         with balls.precision():
-            lower, weights, written = self._prove_lower(group, weights)
-            proved = [known.proved(dtype) for known in self._groups]
-            # Groups of records that were not reached leak at most the logarithm of their values.
-            rest = [] if self._lumped_all else [balls.round_up(self._values.log())]
-        upper = max([upper for _, upper in proved] + rest)
+            weights, written = self._allowed(group, weights)
+        dtype = "<f4" if gap.tol > SINGLE_PRECISION else "<f8"
+        entries = [known.entry(dtype) for known in self._groups]
         places: dict[int, int] = {}
         proof: list[dict[str, Any]] = []
         for place, known in enumerate(self._same):
-            proof.append({"same_as": places[known]} if known in places else proved[known][0])
+            proof.append({"same_as": places[known]} if known in places else entries[known])
             places.setdefault(known, place)
         classes = self._classes or []
         proof += [{"records": list(records)} for records in classes[len(self._same) :]]
         return Found(
-            lower,
-            upper,
+            self.lower,
+            self.upper,
             Adversary(mechanism, group.records, weights, problem.adversaries),
             (
                 content_of(problem, self.floor, mechanism.to_dict()),
@@ -368,15 +364,15 @@ class Audit:
             {"method": _method(proof), "nodes": self.nodes},
         )
 
-    def _prove_lower(
+    def _allowed(
         self, group: AuditedGroup, weights: Array
-    ) -> tuple[float, Array, list[float] | list[str]]:
-        """Return the lower bound, the witness that proves it, and how a certificate holds it."""
+    ) -> tuple[Array, list[float] | list[str]]:
+        """Return a witness who is proved to be allowed, and how a certificate holds it."""
         domain = self._domains.get(group)
         if domain is not None:
-            return moved(weights, domain.center, domain.proved)
-        lower, weights = prove_lower(group.lumped, self.floor, weights)
-        return lower, weights, weights.tolist()
+            return moved(weights, domain.center, domain.allowed)
+        found = above_floor(group.lumped, self.floor, weights)
+        return found, found.tolist()
 
 
 METHODS = {
@@ -434,6 +430,14 @@ def ascend(
     )
 
 
+def classes_of(problem: Statement) -> list[tuple[int, ...]]:
+    """Return a group of records for each class of exchangeable ones that is audited."""
+    if problem.records is not None:
+        return [problem.records]
+    parts = exchangeable(problem.mechanism.query, problem.adversaries)
+    return problem.mechanism.groups(problem.size, parts)
+
+
 def content_of(problem: Statement, floor: float, mechanism: dict[str, Any]) -> dict[str, Any]:
     """Return what a certificate holds of the problem."""
     stored: dict[str, Any] = {
@@ -453,21 +457,22 @@ def identity_of(lumped: Lumped) -> tuple[Any, ...]:
     return lumped.multiplicities, lumped.value_index.tobytes(), content(lumped.rows)
 
 
-def prove_lower(lumped: Lumped, floor: float, weights: Array) -> tuple[float, Array]:
-    """Return a proved lower bound, and the weights that attain it: moved a little, if need be."""
+def above_floor(lumped: Lumped, floor: float, weights: Array) -> Array:
+    """Return weights that are proved to meet the floor: moved a little, if need be."""
 
-    def proved(candidate: Array) -> tuple[float, Array]:
-        return prover.prove_lower(lumped, floor, candidate.tolist()), candidate
+    def allowed(candidate: Array) -> Array:
+        check_doubt(balls.normalized(candidate.tolist()), lumped.multiplicities, floor)
+        return candidate
 
-    return moved(weights, lumped.uniform(), proved)
+    return moved(weights, lumped.uniform(), allowed)
 
 
-def moved(weights: Array, center: Array, proved: Callable[[Array], T]) -> T:
-    """Return what the first point on the way from `weights` to `center` proves."""
+def moved(weights: Array, center: Array, allowed: Callable[[Array], T]) -> T:
+    """Return what the first point that is allowed, from `weights` to `center`, is in a proof."""
     share = 0.0
     while True:
         try:
-            return proved((1 - share) * weights + share * center)
+            return allowed((1 - share) * weights + share * center)
         except CertificateError:
             if share == 1.0:
                 raise

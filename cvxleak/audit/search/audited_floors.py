@@ -17,9 +17,9 @@ from cvxleak.audit.search.audit import (
     SINGLE_PRECISION,
     Audit,
     Progress,
+    above_floor,
     content_of,
     identity_of,
-    prove_lower,
 )
 from cvxleak.audit.search.audited_group import AuditedGroup
 from cvxleak.audit.search.tangents import by_tangents, largest_contraction
@@ -36,7 +36,6 @@ from cvxleak.model import Lumped
 from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import Certificate
-from cvxleak.proofs import record_leakage as prover
 
 __all__ = ["AuditedFloors", "climb_at_floors"]
 
@@ -290,39 +289,36 @@ class AuditedFloors:
         With `closed_only` the trees count only where they got as far as the tolerance asks for,
         which saves a long proof of what will be improved on anyway.
         """
-        proofs: list[list[dict[str, Any]]] = [[] for _ in self.floors]
-        uppers = np.zeros(len(self.floors))
         with balls.precision():
-            lowers = [
-                prove_lower(group.lumped, floor, weights)
+            worst = [
+                above_floor(group.lumped, floor, weights)
                 for floor, (group, weights) in zip(self.floors.tolist(), self._best, strict=True)
             ]
-            for place, known in enumerate(self._same):
-                if known in self._same[:place]:
-                    for proof in proofs:
-                        proof.append({"same_as": self._same.index(known)})
-                    continue
-                for f, (entry, upper) in enumerate(self._proved(self._groups[known], closed_only)):
-                    proofs[f].append(entry)
-                    uppers[f] = max(uppers[f], upper)
+        proofs: list[list[dict[str, Any]]] = [[] for _ in self.floors]
+        for place, known in enumerate(self._same):
+            if known in self._same[:place]:
+                same = self._same.index(known)
+                entries = [{"same_as": same} for _ in self.floors]
+            else:
+                entries = self._entries(self._groups[known], closed_only)
+            for proof, entry in zip(proofs, entries, strict=True):
+                proof.append(entry)
         mechanism = self._mechanism.to_dict()
         return [
-            self._bound(place, mechanism, lowers[place], float(uppers[place]), proofs[place])
+            self._bound(place, mechanism, worst[place], proofs[place])
             for place in range(len(self.floors))
         ]
 
-    def _proved(self, group: _Group, closed_only: bool) -> list[tuple[dict[str, Any], float]]:
-        """Return for each floor what proves the upper bound for a group, and that bound."""
+    def _entries(self, group: _Group, closed_only: bool) -> list[dict[str, Any]]:
+        """Return for each floor what proves the upper bound for a group."""
         flat: dict[str, Any] = {"records": list(group.records)}
         if group.choices is not None and group.choices.upper <= group.flat:
             flat["choices"] = pack(group.choices.inputs)
-        result = [(flat, prover.prove_upper(group.lumped, 0.0, flat))] * len(self.floors)
+        result = [flat] * len(self.floors)
         dtype = "<f4" if self._tol > SINGLE_PRECISION else "<f8"
         for place, sharing in group.sharing.items():
             encoded = sharing.encoded(group.merged[1], dtype)
-            entry = {"records": list(group.records), "sharing": encoded}
-            end = prover.prove_upper(group.lumped, float(self.floors[place]), entry)
-            result[place] = entry, end
+            result[place] = {"records": list(group.records), "sharing": encoded}
         search = group.search
         if search is None:
             return result
@@ -333,34 +329,26 @@ class AuditedFloors:
         )
         # More than the tolerance asks for would only make the proofs longer.
         targets = {int(i): float(min(max(uppers[i], goal[i]), group.flat)) for i in useful}
-        if not targets:
-            return result
-        proved = search.proved(group.lumped, group.outputs, targets, dtype)
-        if any(end > targets[i] + 1e-6 * targets[i] + 1e-9 for i, (_, end) in proved.items()):
-            proved = search.proved(group.lumped, group.outputs, targets, "<f8")
-        alphabet = prover.prove_upper(group.lumped, 0.0, {})
-        for i, (cells, end) in proved.items():
-            entry = {"records": list(group.records), "cells": cells}
-            result[int(group.places[i])] = entry, min(end, alphabet)
+        if targets:
+            for i, cells in search.encoded(group.outputs, targets, dtype).items():
+                result[int(group.places[i])] = {"records": list(group.records), "cells": cells}
         return result
 
     def _bound(
         self,
         place: int,
         mechanism: dict[str, Any],
-        lowest: tuple[float, Array],
-        upper: float,
+        weights: Array,
         proof: list[dict[str, Any]],
     ) -> Bound:
         problem, (group, _) = self._problems[place], self._best[place]
-        lower, weights = lowest
         parts = (
             content_of(problem, float(self.floors[place]), mechanism),
             {"records": list(group.records), "weights": weights.tolist()},
             {"groups": proof},
         )
         adversary = Adversary(self._mechanism, group.records, weights)
-        found = in_terms(Found(lower, upper, adversary, parts))
+        found = in_terms(Found(0.0, np.inf, adversary, parts))
         assert found.parts is not None
         content, below, above = found.parts
         lower, upper = found.lower, found.upper

@@ -32,12 +32,10 @@ from cvxleak.audit.search.witnesses import (
     through_fewer_outputs,
 )
 from cvxleak.capacities.outputs import merge_outputs
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
-from cvxleak.exact.balls import precision
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
-from cvxleak.proofs import record_leakage as prover
 from cvxleak.proofs.bounds.symmetry import Symmetry
 
 __all__ = ["AuditedGroup"]
@@ -87,11 +85,8 @@ SLABS_LIMIT = 700
 SMALL = 2 * 10**6
 """About how many multiplications a node of cells may take, for cells to go before all else."""
 
-CALIBRATION = {"cells": 100, "slabs": 5, "sharing": 100}
-"""Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
-
-READ_SECONDS, LEAF_SECONDS = 4e-6, 2e-7
-"""About how long the proof of a smaller tree takes, per probability: to begin with, and a leaf."""
+READ_SECONDS, LEAF_SECONDS = 4e-6, 4e-7
+"""About how long the proof of a tree takes, per probability: to begin with, and for each leaf."""
 
 MANY_OUTPUTS = 12
 """Least number of outputs for which a tree on fewer, merged at a price, goes first."""
@@ -101,7 +96,7 @@ DATASET_ACCURACY = 1e-6
 
 
 class AuditedGroup:
-    """One class of groups of records: its local search, its bounds, and their proof.
+    """One class of groups of records: its local search, its bounds, and what proves them.
 
     Everything is done on demand, in the order that pays: `prepare` once, then turns of the
     searches. Whatever was done, `upper` is valid: for all adversaries, or with `limits` for those
@@ -130,11 +125,9 @@ class AuditedGroup:
         self._choices: Choices | None = None
         self._dataset: WholeDataset | None = None
         self._by_dataset = False
-        self._seconds_per_leaf: dict[int, float] = {}
         self._idle: dict[int, list[int]] = {}
         self._coarse: tuple[CellSearch, Coarse] | None = None
         self._budget = np.inf  # of the price of merging outputs
-        self._proved: tuple[float, str, dict[str, Any], float] | None = None
 
     @property
     def upper(self) -> float:
@@ -313,38 +306,11 @@ class AuditedGroup:
         return worked or self.upper <= threshold() or stop()
 
     def proof_seconds(self) -> float:
-        """Return how long the proof will take, from a timed proof of a small tree."""
+        """Return about how long the proof will take."""
         if not self.searches:
             return 0.0
         search = min(self.searches, key=lambda search: search.upper)
-        if id(search) not in self._seconds_per_leaf:
-            if search.leaves < CALIBRATION[search.kind]:
-                return self.lumped.rows.size * (READ_SECONDS + LEAF_SECONDS * search.leaves)
-            clock = Clock()
-            with precision():
-                entry = {search.kind: search.encoded(self._outputs(search), "<f8")}
-                prover.prove_upper(self.lumped, self.floor, entry, self.limits)
-            self._seconds_per_leaf[id(search)] = clock.seconds / search.leaves
-        return self._seconds_per_leaf[id(search)] * search.leaves
-
-    def proved(self, dtype: str) -> tuple[dict[str, Any], float]:
-        """Return what proves the upper bound, and the upper bound that it proves.
-
-        Where single precision costs more than rounding may, the multipliers are kept in double.
-        """
-        upper = self.upper
-        if self._proved is not None and self._proved[:2] == (upper, dtype):
-            return self._proved[2:]
-        entry = self._entry(dtype)
-        proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
-        if dtype == "<f4" and proved > upper + 1e-6 * abs(upper) + 1e-9:
-            entry = self._entry("<f8")
-            proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
-        if self._proved is not None and self._proved[3] < proved:
-            # Near log|X| a sharper bound may prove less: its multipliers are larger.
-            entry, proved = self._proved[2:]
-        self._proved = (upper, dtype, entry, proved)
-        return entry, proved
+        return self.lumped.rows.size * (READ_SECONDS + LEAF_SECONDS * search.leaves)
 
     def _bounds(self) -> list[tuple[str, float]]:
         """Return all bounds by name (as `_entry` stores them), the simplest to prove first."""
@@ -355,11 +321,8 @@ class AuditedGroup:
             bounds.append(("dataset", self._dataset.upper))
         return bounds + [(search.kind, search.upper) for search in self.searches]
 
-    def _entry(self, dtype: str) -> dict[str, Any]:
-        """Return what proves the least bound, and the one without a floor if there is one.
-
-        The checker proves it again in `record_leakage.prove_upper`, which reads the same names.
-        """
+    def entry(self, dtype: str) -> dict[str, Any]:
+        """Return what proves the least bound, and the one without a floor if there is one."""
         entry: dict[str, Any] = {"records": list(self.records)}
         if self._choices is not None and self._choices.upper < self._alphabet:
             entry["choices"] = pack(self._choices.inputs)

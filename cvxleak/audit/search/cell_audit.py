@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.old_terms import in_terms
+from cvxleak.audit.old_terms import attained_by, in_terms
 from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.audit import (
     GAIN,
     Progress,
     Statement,
+    above_floor,
     ascend,
+    classes_of,
     content_of,
     floor_of,
     moved,
@@ -32,11 +34,9 @@ from cvxleak.iterative import meet_entropy_floor
 from cvxleak.measures import lumped_information
 from cvxleak.model import ChannelSet, Limits, Lumped
 from cvxleak.model.channel_set import LumpedSet
-from cvxleak.model.own_gain import OwnGain
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
-from cvxleak.proofs import record_leakage as prover
 from cvxleak.solvers.knapsack import largest_rows
 
 __all__ = ["CellAudit"]
@@ -113,12 +113,7 @@ class CellAudit:
         self._told = problem.told
         self._rng, self._report = generator(rng), report
         self.floor = floor_of(problem)
-        self._groups = prover.audited_groups(
-            problem.mechanism,
-            problem.size,
-            None if problem.records is None else [problem.records],
-            problem.adversaries,
-        )
+        self._groups = classes_of(problem)
         self._parts: list[_Part] = []
         # The worst adversaries of centers, and of the rows that leak most.
         self._worst: dict[int, list[Array]] = {}
@@ -158,11 +153,18 @@ class CellAudit:
     def _upper(self, part: _Part) -> float:
         search = part.search
         if search is None:
-            return float(self._told.ceiling(len(part.lumped.values)).upper())
+            return self._ceiling(len(part.lumped.values))
         objective = search.dual.objective
         if self._told.form != "factor":
             return search.upper
         return objective.times + max(search.upper, 0.0) / part.least
+
+    def _ceiling(self, k: int) -> float:
+        """Return a bound for all adversaries and channels."""
+        if self._told.form != "factor":
+            return Objective.of(self._told, k, 0.0).ceiling(k)[0]
+        objective = Objective.of(self._told, k, 1.0)
+        return float(objective.heights(np.eye(k)).max()) / objective.least(k)[0]
 
     def _goal(self, part: _Part, gap: Gap) -> float:
         """Return the bound of the tree that closes the gap."""
@@ -221,7 +223,7 @@ class CellAudit:
         problem, group = self.problem, self._groups[place]
         if problem.adversaries:
             restricted = restrict(problem.mechanism, group, problem.adversaries)
-            domain, of_set = Domain(restricted, self.floor, self._told), restricted.of_set
+            domain, of_set = Domain(restricted, self.floor), restricted.of_set
             part = _Part(group, restricted.lumped, of_set, domain, self._least(group))
         elif isinstance(problem.mechanism.noise, ChannelSet):
             of_set = problem.mechanism.lumped_set(group)
@@ -323,22 +325,23 @@ class CellAudit:
             self._begin(len(self._parts), gap, Stop(Clock(0.0)))
         ((place, candidates),) = self._worst.items()
         part = self._parts[place]
+        content = content_of(problem, self.floor, mechanism.to_dict())
         with balls.precision():
-            proved = [self._proved(records, i) for i, records in enumerate(self._groups)]
-            ends = [self._lower(part, weights) for weights in candidates]
-        uppers, entries = [upper for upper, _ in proved], [entry for _, entry in proved]
-        lower, weights, written = max(ends, key=lambda end: end[0])
+            allowed = [self._allowed(part, weights) for weights in candidates]
+        weights, written = allowed[0]
+        if len(allowed) > 1:
+            weights, written = max(
+                allowed, key=lambda one: attained_by(content, part.group, one[1])
+            )
         of_set = part.of_set is not None
         found = Found(
-            lower,
-            max(uppers),
+            self.attained,
+            self.upper,
             Adversary(mechanism, part.group, weights, problem.adversaries),
-            None
-            if isinstance(self._told.gain, OwnGain)
-            else (
-                content_of(problem, self.floor, mechanism.to_dict()),
+            (
+                content,
                 {"records": list(part.group), "weights": written},
-                {"groups": entries},
+                {"groups": [self._entry(records, i) for i, records in enumerate(self._groups)]},
             ),
             {},
             {"method": self._method, "nodes": self.nodes},
@@ -357,36 +360,21 @@ class CellAudit:
             f"alone, because {why}"
         )
 
-    def _proved(self, records: tuple[int, ...], place: int) -> tuple[float, dict[str, Any]]:
-        """Return the proved upper bound for one class, and its entry of the proof."""
-        told = self._told
+    def _entry(self, records: tuple[int, ...], place: int) -> dict[str, Any]:
+        """Return what proves the upper bound for one class."""
         entry: dict[str, Any] = {"records": list(records)}
         part = self._parts[place] if place < len(self._parts) else None
         if part is not None and part.search is not None:
             outputs = [[y] for y in range(part.lumped.rows.shape[1])]
             entry["cells"] = part.search.encoded(outputs, "<f8")
-        if part is None:
-            k = len(self.problem.mechanism.space.values(records))
-            return balls.round_up(told.ceiling(k)), entry
-        if part.of_set is not None:
-            upper = prover.prove_upper_of_set(part.of_set, self.floor, entry, part.limits, told)
-            return upper, entry
-        return prover.prove_upper(part.lumped, self.floor, entry, part.limits, told), entry
+        return entry
 
-    def _lower(self, part: _Part, weights: Array) -> tuple[float, Array, list[float] | list[str]]:
-        """Return the proved lower bound, its witness, and that as a certificate holds it."""
+    def _allowed(self, part: _Part, weights: Array) -> tuple[Array, list[float] | list[str]]:
+        """Return a witness who is proved to be allowed, and how a certificate holds it."""
         if part.domain is not None:
-            return moved(weights, part.domain.center, part.domain.proved)
-
-        def proved(law: Array) -> tuple[float, Array, list[float]]:
-            stored, told = law.tolist(), self._told
-            if part.of_set is None:
-                return prover.prove_lower(part.lumped, self.floor, stored, told), law, stored
-            mechanism, group = self.problem.mechanism, part.group
-            lower = prover.prove_lower_of_set(mechanism, group, self.floor, stored, told)
-            return lower, law, stored
-
-        return moved(weights, part.lumped.uniform(), proved)
+            return moved(weights, part.domain.center, part.domain.allowed)
+        found = above_floor(part.lumped, self.floor, weights)
+        return found, found.tolist()
 
 
 def _never() -> bool:

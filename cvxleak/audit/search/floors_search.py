@@ -18,11 +18,10 @@ from cvxleak.audit.search.cell_search import (
     branch,
     halved,
 )
-from cvxleak.audit.search.floors_proof import FloorsTree, prove_floors
+from cvxleak.audit.search.floors_proof import FloorsTree, trees_of_floors
 from cvxleak.audit.search.means import entropy_surplus, first_multiplier
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
-from cvxleak.proofs.bounds.posterior_cells import CellProof
 from cvxleak.proofs.bounds.symmetry import Symmetry
 
 __all__ = ["FloorsSearch"]
@@ -217,22 +216,16 @@ class FloorsSearch:
             del self._open[places[i]]
         return found.weights, at, still_open, factors
 
-    def proved(
-        self,
-        lumped: Lumped,
-        outputs: Sequence[Sequence[int]],
-        targets: Mapping[int, float],
-        dtype: str,
-    ) -> dict[int, tuple[dict[str, Any], float]]:
-        """Return for floors by place a certificate's entry, and the bound that it proves.
+    def encoded(
+        self, outputs: Sequence[Sequence[int]], targets: Mapping[int, float], dtype: str
+    ) -> dict[int, dict[str, Any]]:
+        """Return what a certificate holds for floors by place.
 
-        Of each floor's tree only what proves its target is kept. Multipliers that several floors
-        share are proved once.
+        Of each floor's tree only what proves its target is kept.
         """
         header = self._cells.header(outputs)
-        prover = CellProof(lumped, header)
-        found = prove_floors(self._tree(), self.floors, prover, targets, dtype)
-        return {place: (header | tree, bound) for place, (tree, bound) in found.items()}
+        trees = trees_of_floors(self._tree(), targets, dtype)
+        return {place: header | tree for place, tree in trees.items()}
 
     def _tree(self) -> FloorsTree:
         edges = np.full((self._size, 3), -1, dtype=np.int32)

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.old_terms import in_terms
-from cvxleak.audit.search.audit import Audit, Statement, content_of
+from cvxleak.audit.old_terms import in_terms, lost_in_cells
+from cvxleak.audit.search.audit import Audit, Statement, content_of, floor_of
 from cvxleak.core.clock import Progress, Stop
 from cvxleak.core.validation import generator
-from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
-from cvxleak.model import Mechanism
+from cvxleak.model import Channel, Mechanism
 from cvxleak.model.noise.real_output import Cells, most_cells
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
-from cvxleak.proofs import record_leakage as prover
 
 __all__ = ["NoiseAudit"]
 
@@ -52,18 +50,13 @@ class _Look:
     """The audit of the cell that the output is in."""
 
     stored: dict[str, Any]
-    cells: prover.Cells
+    lost: float
     audit: Audit
-
-    @property
-    def lost(self) -> float:
-        """What the cells may leave out, in nats."""
-        return float((self.cells.slack + self.cells.excess).upper())
 
     @property
     def upper(self) -> float:
         """The upper bound as it stands."""
-        return min(self.audit.upper + self.lost, float(self.cells.most.upper()))
+        return self.audit.upper + self.lost
 
 
 class NoiseAudit:
@@ -81,21 +74,20 @@ class NoiseAudit:
     ) -> None:
         self.problem = problem
         self._of, self._rng, self._report = of, generator(rng), report
-        self._groups = prover.audited_groups(
-            problem.mechanism, problem.size, None if problem.records is None else [problem.records]
-        )
+        self._content = content_of(problem, floor_of(problem), problem.mechanism.to_dict())
         self._cut, values = problem.mechanism.standard, len(problem.mechanism.query.values)
         self._most = most_cells(problem.mechanism.query.values)
         first = min(max(2, FIRST // values), self._most)
         self._look = self._last = self._of_cells(self._cut.cells(COARSE, first))
 
     def _of_cells(self, cells: Cells) -> _Look:
-        stored = {"channel": pack(cells.masses)}
+        stored = {}
         if cells.edges is not None and cells.references is not None:
-            stored |= {"edges": pack(cells.edges[1:-1]), "references": pack(cells.references)}
-        with balls.precision():
-            read = prover.read_cells(self.problem.mechanism, self._groups, stored)
-        return _Look(stored, read, Audit(self._of(read.mechanism), self._rng, self._report))
+            stored = {"edges": pack(cells.edges[1:-1]), "references": pack(cells.references)}
+        query = self.problem.mechanism.query
+        near = self._of(Mechanism(query, Channel(cells.masses, query.values)))
+        lost = lost_in_cells(self._content, stored)
+        return _Look(stored, lost, Audit(near, self._rng, self._report))
 
     @property
     def upper(self) -> float:
@@ -152,26 +144,18 @@ class NoiseAudit:
         # Where time ran out, finer cells may not have got as far as those before them.
         look = min(self._look, self._last, key=lambda one: one.upper - one.audit.lower)
         problem, found = self.problem, look.audit.entries(gap)
-        with balls.precision():
-            lower, upper = look.cells.widened(found.lower, found.upper)
         worst = found.witness
         assert found.parts is not None  # Shannon's gain has a certificate
         _, witness, proof = found.parts
         found = replace(
             found,
-            lower=lower,
-            upper=upper,
             witness=Adversary(problem.mechanism, worst.records, worst.weights, problem.adversaries),
-            parts=(
-                content_of(problem, look.audit.floor, problem.mechanism.to_dict()),
-                witness,
-                {**proof, **look.stored},
-            ),
+            parts=(self._content, witness, proof | look.stored),
             stats={
                 **found.stats,
                 "method": f"the output cut into cells, because it is a real number; for these "
                 f"{found.stats['method']}",
-                "cells": look.cells.mechanism.channel.shape[1],
+                "cells": look.audit.problem.mechanism.channel.shape[1],
             },
         )
         return in_terms(found)

@@ -22,9 +22,8 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 from cvxleak.core.validation import Array
-from cvxleak.model import Shannon
-from cvxleak.model.own_gain import OwnGain
-from cvxleak.proofs.bounds.gains import FEW_ACTIONS, LEAKAGE, OWN_ACCURACY, GainForm
+from cvxleak.model import Arimoto, Guess, GuessInTries, Shannon
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
 
 __all__ = ["INFORMATION", "Objective"]
 
@@ -113,22 +112,17 @@ class Objective:
     def least(self, k: int) -> tuple[float, list[float]]:
         """Return a number that G never falls below, and the mixture of tangents that shows it.
 
-        Of a user-defined gain the weights are followed by the points of the tangents: each is where
-        the largest of the tangents before it is least (Kelley's cutting planes).
+        The tangents are the actions, or that at the uniform distribution.
         """
-        gain, points = self.told.gain, np.full((1, k), 1 / k)
-        rows = np.array([[float(x.mid()) for x in row] for row in self.told.usual(k)])
-        most, theta, law = _least_excess(np.zeros(k), rows)
-        if self._few is not None or not isinstance(gain, OwnGain):
-            return -most, theta.tolist()
-        found = float(gain.value(points[0]))
-        while len(points) < MOST_POINTS and 0 < found and -most < NEAR_LEAST * found:
-            # A slope may be infinite where a value has no chance.
-            points = np.vstack([points, 0.999 * law + 0.001 / k])
-            found = min(found, float(gain.value(points[-1])))
-            most, theta, law = _least_excess(np.zeros(k), gain.tangent(points))
-        least = -most - OWN_ACCURACY * self.size(k)  # what rounding of its numbers may hide
-        return least, [*theta.tolist(), *points.ravel().tolist()]
+        rows = self._few
+        if rows is None:
+            gain, uniform = self.told.gain, np.full(k, 1 / k)
+            rows = gain.tangent(uniform)[None]
+            if isinstance(gain, Guess | GuessInTries | Arimoto):
+                # The mean over all orders of the values, since G ignores their order.
+                rows = np.full((1, k), gain.value(uniform))
+        most, theta = _least_excess(np.zeros(k), rows)
+        return -most, theta.tolist()
 
     def size(self, k: int) -> float:
         """Return an adversary's largest gain, or loss, knowing the secret, or nothing of it."""
@@ -145,7 +139,7 @@ class Objective:
         if self.times == 0:
             return float(heights.max()), np.zeros(0)
         rows = self.times * self.tangents(1, k, self.points(k)[None])[0]
-        most, theta, _ = _least_excess(heights, rows)
+        most, theta = _least_excess(heights, rows)
         return most, self.times * theta
 
     def ties(self, vertices: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
@@ -177,11 +171,8 @@ def _tie(here: Array, there: Array) -> Array:
     return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
 
 
-def _least_excess(heights: Array, rows: Array) -> tuple[float, Array, Array]:
-    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over distributions theta, and theta.
-
-    And the distribution p at which the largest of <r_w, p> less <h, p> is least.
-    """
+def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
+    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over distributions theta, and theta."""
     # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a.
     answer = linprog(
         np.append(np.zeros(len(rows)), 1.0),
@@ -193,15 +184,11 @@ def _least_excess(heights: Array, rows: Array) -> tuple[float, Array, Array]:
     )
     theta = np.maximum(answer.x[:-1], 0.0)
     theta /= theta.sum()
-    law = np.maximum(-answer.ineqlin.marginals, 0.0)
-    return float((heights - theta @ rows).max()), theta, law / law.sum()
+    return float((heights - theta @ rows).max()), theta
 
 
-MOST_POINTS = 100
-"""Most tangents that show how small a user-defined gain is; of random gains none needed 30."""
-
-NEAR_LEAST = 0.9
-"""Share of the least gain that is enough: the gap of a tree is divided by it."""
+FEW_ACTIONS = 64
+"""Most actions for which all of them are used as tangents."""
 
 TIE = 1e-9
 """Actions whose gains differ by less than this are as good as one."""
