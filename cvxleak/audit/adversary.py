@@ -20,10 +20,10 @@ from cvxleak.measures import (
     posterior_bayes_vulnerability,
 )
 from cvxleak.model import ChannelSet, Guess, Lumped, Mechanism, Prior
+from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.violations import expand
 from cvxleak.model.restricted import Restricted, restrict
-from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = ["Adversary", "IndependentAdversary"]
 

@@ -26,8 +26,8 @@ from cvxleak.core.wording import counted
 from cvxleak.core.work import spend
 from cvxleak.measures import gain_leakage, mutual_information
 from cvxleak.model import Mechanism, Prior, RecordSpace
+from cvxleak.model.gain_form import LEAKAGE, GainForm
 from cvxleak.model.prior import as_prior
-from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
 from cvxleak.proofs.bounds.independent import (
     IndependentRecords,
     Vertices,

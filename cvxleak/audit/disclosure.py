@@ -16,12 +16,12 @@ from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.old_terms_claims import claimed
 from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
+from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.work import spend
 from cvxleak.model import ChannelSet, Lumped, Mechanism, RealOutput
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.proofs import Certificate
-from cvxleak.proofs.total_disclosure import outputs_of
 
 __all__ = ["total_disclosure"]
 
@@ -149,6 +149,14 @@ def total_disclosure(
             "stopped": Stopped.TOLERANCE if closed else Stopped.at_limit(clock),
         },
     )
+
+
+def outputs_of(lumped: Lumped) -> list[list[int]]:
+    """Return, for each group of contexts, the outputs that it can have."""
+    # The nearest float of an exact probability may be 0.
+    return [
+        [y for y, q in enumerate(row) if q > 0 or fraction(q) > 0] for row in lumped.rows.tolist()
+    ]
 
 
 def _upper(searches: Sequence[_Search]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvxleak.proofs.bounds.gains import GainForm
+from cvxleak.model.gain_form import GainForm
 
 __all__ = ["meaning_of"]
 
@@ -19,7 +19,7 @@ def meaning_of(told: GainForm, subject: str, who: str) -> str:
     --------
     >>> from cvxleak.audit.meaning import meaning_of
     >>> from cvxleak.model import Guess
-    >>> from cvxleak.proofs.bounds.gains import GainForm
+    >>> from cvxleak.model.gain_form import GainForm
     >>> meaning_of(GainForm(Guess(), "rise"), "record 2", "any adversary").partition(": ")[2]
     'the most by which seeing the output raises the chance of guessing correctly. The unit is a ...
     """

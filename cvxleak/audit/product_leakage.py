@@ -46,12 +46,12 @@ from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form, gain_instance
+from cvxleak.model.gain_form import GainForm
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs import product_leakage as prover
-from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.proofs.bounds.independent import IndependentRecords
 from cvxleak.proofs.bounds.independent_gains import actions_of, corners, laws_of
 

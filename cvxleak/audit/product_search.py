@@ -26,10 +26,10 @@ from cvxleak.core.work import spend
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Mechanism
+from cvxleak.model.gain_form import GainForm
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import product_leakage as prover
-from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.proofs.bounds.independent import Rows, simplex
 from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
 

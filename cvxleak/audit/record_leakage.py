@@ -38,6 +38,7 @@ from cvxleak.model import (
     Shannon,
 )
 from cvxleak.model.gain import FORMS, Form, gain_instance
+from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -47,7 +48,6 @@ from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
 from cvxleak.problem.check import feasibility_tolerance
 from cvxleak.problem.problem import Toward, mixtures
-from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = ["RecordLeakage", "group_leakage", "record_leakage"]
 

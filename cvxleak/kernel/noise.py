@@ -176,17 +176,17 @@ class Noise:
         rows = []
         for v in self.places:
             near = [(_less(lo, v), _less(hi, v)) for lo, hi in ends]
-            rows.append(Row([self._mass(*cell) for cell in near], key=tuple(map(_either, near))))
+            rows.append(Row([self.mass(*cell) for cell in near], key=tuple(map(_either, near))))
         return Cells(rows, costs)
 
-    def _mass(self, lo: fmpq | None, hi: fmpq | None) -> arb:
+    def mass(self, lo: fmpq | None, hi: fmpq | None) -> arb:
         """Return P(lo < Z < hi): on the left, where differences lose nothing."""
         if lo is not None and (hi is None or lo + hi > 0):
             lo, hi = _less(fmpq(0), hi), -lo
-        below = ball(self._below(hi) - (0 if lo is None else self._below(lo)))
+        below = ball(self.below(hi) - (0 if lo is None else self.below(lo)))
         return below.max(arb(0))
 
-    def _below(self, z: fmpq | None) -> Any:
+    def below(self, z: fmpq | None) -> Any:
         """Return P(Z < z); for whole numbers at z = k + 1/2."""
         if z is None:
             return fmpq(1)

@@ -35,7 +35,6 @@ from cvxleak.proofs import (
     refinement,
     release,
     renyi_capacity,
-    total_disclosure,
 )
 from cvxleak.proofs.bundle import is_bundle, members
 from cvxleak.proofs.format import (
@@ -107,7 +106,7 @@ PROVERS = {
         _by_kernel(RecordLeakage), record_leakage.unit_of, about=record_leakage.about
     ),
     "balance": Prover(_by_kernel(Balance), about=record_leakage.about),
-    "total-disclosure": Prover(_by_kernel(TotalDisclosure), about=total_disclosure.about),
+    "total-disclosure": Prover(_by_kernel(TotalDisclosure), about=record_leakage.about_disclosure),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
     "fixed-prior-distortion": Prover(
         fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
@@ -233,7 +232,7 @@ def verify(
     """Check a certificate: recompute its witness's value and its proof in ball arithmetic.
 
     Where there are very many numbers (leaves of trees, large channels), floats are used and a
-    proved bound on the rounding errors is added: see `cvxleak.exact.outward` and `cell_floats`.
+    proved bound on the rounding errors is added (`cvxleak.kernel.many`).
 
     Parameters
     ----------
@@ -301,8 +300,8 @@ def _check(certificate: Certificate) -> Verification:
         newest == claims.SCHEMA != certificate.schema_version
     ):
         raise CertificateError(
-            f"schema version {certificate.schema_version} of {certificate.kind}; this checker reads "
-            f"version {newest}: make the certificate again"
+            f"schema version {certificate.schema_version} of {certificate.kind}; this checker "
+            f"reads version {newest}: make the certificate again"
         )
     if newest == claims.SCHEMA:
         return _by_the_kernel(certificate, prover, about)

@@ -59,11 +59,11 @@ from cvxleak.exact.limits import charge, charge_records
 from cvxleak.exact.outward import UNIT_ROUNDOFF
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.model.gain_form import LEAKAGE, GainForm
 from cvxleak.model.query import runs_to_list
 from cvxleak.proofs import record_leakage
 from cvxleak.proofs.bounds import independent, independent_gains
 from cvxleak.proofs.bounds.adversary_class import check_floor
-from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
 from cvxleak.proofs.bounds.outputs import Ball, capacity_above
 
 __all__ = ["SIZE_LIMIT", "about", "contexts_bound", "hulls", "prove", "prove_lower", "unit_of"]

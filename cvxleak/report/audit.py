@@ -18,9 +18,9 @@ from cvxleak.model import (
     RealOutput,
 )
 from cvxleak.model.gain import Form
+from cvxleak.model.gain_form import GainForm
 from cvxleak.model.prior import named_law
 from cvxleak.problem.bound import unit_scale
-from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.curves import leakage_points

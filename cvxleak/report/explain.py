@@ -13,9 +13,9 @@ from cvxleak import measures
 from cvxleak.core.clock import WORK_LIMIT
 from cvxleak.core.validation import in_order, real_number, whole_number
 from cvxleak.model import Guess, GuessInTries, Mechanism, Prior
+from cvxleak.model.gain_form import GainForm
 from cvxleak.model.prior import named_law
 from cvxleak.problem.bound import converted, unit_scale
-from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import frequencies as say
 from cvxleak.report import names
 from cvxleak.report.audit import independent_leakage

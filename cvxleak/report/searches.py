@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
 from cvxleak.model import ChannelSet, Guess, Knowledge, Mechanism, RealOutput
+from cvxleak.model.gain_form import GainForm
 from cvxleak.problem.bound import Bound, converted
-from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise

@@ -9,6 +9,7 @@ probability.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -20,11 +21,23 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import real_number, short, whole_number
 from cvxleak.exact import balls
+from cvxleak.kernel import noise as kernel
+from cvxleak.kernel.numbers import ball, rational
 from cvxleak.model import AdditiveNoise, Channel, Rounded
-from cvxleak.proofs.bounds.noise import cumulative
 from cvxleak.tables.noise import CountNoise
 
-__all__ = ["NONE", "Below", "Ends", "Noise", "channel_laws", "counts_within", "inverted"]
+__all__ = [
+    "NONE",
+    "Below",
+    "Ends",
+    "Noise",
+    "channel_laws",
+    "counts_within",
+    "cumulative",
+    "edge_of",
+    "inverted",
+    "law_of_noise",
+]
 
 Noise = CountNoise | AdditiveNoise | Channel
 
@@ -74,7 +87,7 @@ def counts_within(noise: Noise, y: Fraction, tail: Fraction) -> Ends:
         # A value that is rounded to y is up to half a base away from it.
         half = noise.grain / 2 if isinstance(noise, Rounded) else Fraction(0)
         with balls.precision():
-            below = _cumulative(noise)
+            below = cumulative(noise)
             return inverted(lambda z: below(z + half), y, tail)
     kept = [
         count
@@ -123,8 +136,26 @@ def _first(holds: Callable[[int], bool]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _cumulative(noise: AdditiveNoise) -> Below:
-    return cumulative(noise)
+def cumulative(noise: AdditiveNoise) -> Below:
+    """Return the function that gives a ball around P(Z < z).
+
+    For noise in whole numbers, P(Z <= z); for rounded noise, P(Z < z) of the noise before rounding.
+    """
+    law = law_of_noise(noise)
+    return lambda z: ball(law.below(edge_of(noise, z)))
+
+
+def edge_of(noise: AdditiveNoise, z: Fraction) -> fmpq:
+    """Return z, of noise in whole numbers halfway between those up to z and the next one."""
+    return rational(math.floor(z) + Fraction(1, 2) if noise.whole else z)
+
+
+def law_of_noise(noise: AdditiveNoise) -> kernel.Noise:
+    """Return the distribution of noise, before it is rounded."""
+    if isinstance(noise, Rounded):
+        return law_of_noise(noise.noise)
+    width = getattr(noise, kernel.PARAMETERS[noise.kind])
+    return kernel.Noise(noise.kind, rational(width), False, ())
 
 
 @lru_cache(maxsize=64)

@@ -36,8 +36,8 @@ from cvxleak.core.numbers import fraction
 from cvxleak.exact import balls
 from cvxleak.exact.rationals import exp_above, exp_below
 from cvxleak.model import AdditiveNoise, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
-from cvxleak.proofs.bounds.noise import cell_masses
 from cvxleak.tables.grid import COARSE, FINE, Cells, GridLosses, mean_of_gaussian, on_grid
+from cvxleak.tables.inversion import edge_of, law_of_noise
 from cvxleak.tables.noise import CountNoise, Law
 
 __all__ = ["Book", "Change", "Losses", "Noise", "Ratios", "dominating"]
@@ -326,7 +326,11 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
         reach = math.ceil(spread * fraction(getattr(inner, inner.parameter)) / base) + 1  # pyright: ignore
         first, last = math.floor(low / base) - reach, math.ceil(high / base) + reach
         edges = [(k + Fraction(1, 2)) * base for k in range(first, last)]
-    rows = cell_masses(noise, values, [None, *edges, None])
+    law = law_of_noise(noise)
+    rows = []
+    for v in values:
+        ends = [None, *(edge_of(noise, e - v) for e in edges), None]
+        rows.append([law.mass(*cell) for cell in pairwise(ends)])
     pairs, sure, missed = [], arb(0), arb(0)
     scale = balls.number(noise.scale) if isinstance(noise, Laplace) else None
     tells_all = isinstance(noise, DiscreteLaplace | Laplace)

@@ -40,8 +40,7 @@ from cvxleak.model import (
     Uniform,
 )
 from cvxleak.model.noise.additive import Scaled
-from cvxleak.proofs.bounds.noise import cumulative
-from cvxleak.tables.inversion import NONE, Below, Ends, Noise, channel_laws, inverted
+from cvxleak.tables.inversion import NONE, Below, Ends, Noise, channel_laws, cumulative, inverted
 from cvxleak.tables.noise import CountNoise
 
 __all__ = ["sum_within"]

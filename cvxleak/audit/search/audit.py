@@ -22,13 +22,13 @@ from cvxleak.iterative import IterativeResult, meet_entropy_floor
 from cvxleak.iterative.joint import climb_jointly
 from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped, Mechanism
+from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs.bounds.adversary_class import check_doubt
-from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = [
     "Audit",

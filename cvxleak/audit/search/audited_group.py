@@ -23,6 +23,7 @@ from cvxleak.audit.search import (
 from cvxleak.audit.search.cell_search import CELLS_LIMIT
 from cvxleak.audit.search.means import entropy_surplus
 from cvxleak.audit.search.node_work import Search, rule_of, turn_of, work_of
+from cvxleak.audit.search.symmetries import Symmetry
 from cvxleak.audit.search.tangents import by_blocks, by_tangents, largest_contraction
 from cvxleak.audit.search.whole_dataset import by_newton, knows_most
 from cvxleak.audit.search.witnesses import (
@@ -36,7 +37,6 @@ from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
-from cvxleak.proofs.bounds.symmetry import Symmetry
 
 __all__ = ["AuditedGroup"]
 

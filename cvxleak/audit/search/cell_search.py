@@ -12,10 +12,10 @@ from cvxleak.audit.search.cell_dual import CellDual, Cells
 from cvxleak.audit.search.coarse import Coarse
 from cvxleak.audit.search.means import first_multiplier
 from cvxleak.audit.search.objective import INFORMATION, Objective
+from cvxleak.audit.search.symmetries import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
-from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.solvers.best_first import BestFirst, Bounded
 
 __all__ = ["CELLS_LIMIT", "CellLeaf", "CellSearch", "Split", "branch", "halved"]
@@ -182,7 +182,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         )
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the tree as `cvxleak.proofs.bounds.posterior_cells` reads it."""
+        """Return the tree as `cvxleak.audit.old_terms` reads it."""
         splits, leaves = self.preorder()
         law = {"output": pack(self.coarse.output)} if self.coarse else {}
         multipliers = [

@@ -20,9 +20,9 @@ from cvxleak.audit.search.cell_search import (
 )
 from cvxleak.audit.search.floors_proof import FloorsTree, trees_of_floors
 from cvxleak.audit.search.means import entropy_surplus, first_multiplier
+from cvxleak.audit.search.symmetries import Symmetry
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
-from cvxleak.proofs.bounds.symmetry import Symmetry
 
 __all__ = ["FloorsSearch"]
 

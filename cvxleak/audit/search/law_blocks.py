@@ -4,7 +4,7 @@ Where rows share no output, as those of counts that a rounding keeps apart, the 
 value's rows is 1, and tangents need lam >= 1. Blocks of contexts whose rows share outputs have a
 smaller one, and there are fewer of them than contexts or outputs. A region is a box of the masses
 of the blocks; a leaf is the distribution w at which a tangent touches within the blocks (derived in
-`cvxleak.proofs.bounds.law_blocks`). What it misses f by goes with (1 - lam) sum_B beta_B
+`cvxleak.kernel.values`). What it misses f by goes with (1 - lam) sum_B beta_B
 log(beta_B / omega_B), and f falls faster than that on the way from its maximizer wherever lam is
 well above the contraction there. So few boxes are needed if lam is near 1, and all the more the
 nearer lam is to the floor's own multiplier: the caller chooses it in between.
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from cvxleak.audit.search.intervals import Cut
+from cvxleak.audit.search.law_boxes import GRID
 from cvxleak.audit.search.simplex_boxes import (
     LEAST_WEIGHT,
     BoxLeaf,
@@ -38,7 +39,6 @@ from cvxleak.audit.search.value_tree import ValueTree, contracts_by
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.exact.packing import pack
-from cvxleak.proofs.bounds.law_boxes import GRID
 from cvxleak.solvers.best_first import Bounded
 
 __all__ = ["LawBlocks", "blocks_of", "matched"]
@@ -184,7 +184,7 @@ class LawBlocks(BoxTree):
         return np.stack([self._log_shares, heights], axis=1), roots @ roots.T
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
+        """Return the tree as `cvxleak.audit.old_terms` reads it."""
         tree, leaves = self._cuts_and_nodes()
         laws = np.array([leaf.law for leaf in leaves])
         return {"blocks": self._blocks} | tree | {"leaves": pack(laws, dtype)}

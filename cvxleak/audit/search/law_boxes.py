@@ -3,8 +3,8 @@ r"""`LawBoxes`: the inner maximum of the time-sharing bound, by boxes of the con
 f(v) = D(v R || t) + lam (H(v) + <v, log m>) is convex in the probabilities r = v R of the outputs
 and concave in v otherwise. With many outputs and smooth noise, the r_y nearly determine each other,
 while v has only as many numbers as a value has groups. A region is a box of distributions v. Two
-bounds are linear in v, and so largest at a vertex of the box and the simplex (derived, with what
-they need, in `cvxleak.proofs.bounds.law_boxes`):
+bounds are linear in v, and so largest at a vertex of the box and the simplex (proved in
+`cvxleak.kernel.values`):
 
 - by chords of r log(r / t_y) between the endpoints of each r_y on the box, and a tangent of H;
 - with an eta for which D(v R || w R) <= eta D(v || w) near the box, by the tangent at a
@@ -32,10 +32,18 @@ from cvxleak.audit.search.simplex_boxes import (
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.exact.packing import pack
-from cvxleak.proofs.bounds.law_boxes import GRID, LEAST_ENTRY, TAU
 from cvxleak.solvers.best_first import Bounded
 
-__all__ = ["LawBoxes", "fits_boxes"]
+__all__ = ["GRID", "LawBoxes", "fits_boxes"]
+
+GRID = 2.0**-40
+"""Cuts are multiples of this, so that sums and differences of ends of boxes are exact."""
+
+LEAST_ENTRY = 2.0**-900
+"""Least positive entry of the rows, so that no product underflows."""
+
+TAU = 100.0
+"""Weight of the penalty that keeps the sum of d near 0."""
 
 BATCH_SIZE = 1 << 19
 """About how many numbers the largest array of a batch may have."""
@@ -74,7 +82,7 @@ class LawBoxes(BoxTree):
         return box, self._renewed([box], [BoxLeaf(np.inf, self._law(self.law))])[0]
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
+        """Return the tree as `cvxleak.audit.old_terms` reads it."""
         tree, leaves = self._cuts_and_nodes()
         tree["groups"] = tree.pop("nodes")
         # An eta that single precision makes smaller may be none.

@@ -23,7 +23,7 @@ from scipy.special import entr
 
 from cvxleak.core.validation import Array
 from cvxleak.model import Arimoto, Guess, GuessInTries, Shannon
-from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
+from cvxleak.model.gain_form import LEAKAGE, GainForm
 
 __all__ = ["INFORMATION", "Objective"]
 

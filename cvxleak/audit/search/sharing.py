@@ -12,7 +12,7 @@ adversaries who draw a V besides, under the floor on average: it is sharp where 
 the rule near log|X| and for groups of records.
 
 A maximum phi_a is bounded in one of three ways. The rows bring distributions closer together,
-D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.proofs.bounds.tangents`), so
+D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.kernel.lemmas`), so
 eta H(v) - H(v R_a) is concave, and for lam >= eta (near log|X| above all, or with much noise) the
 tangent at any distribution v0 gives, with r0 = v0 R_a,
 
@@ -83,7 +83,7 @@ class SharingTree(ValueTree[NuLeaf]):
         return ends, NuLeaf(float(self._values(ends[None], nu[None])[0]), nu)
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
+        """Return the tree as `cvxleak.audit.old_terms` reads it."""
         tree, leaves = self._cuts_and_nodes()
         return tree | {"leaves": pack(np.array([leaf.nu for leaf in leaves]), dtype)}
 
@@ -299,7 +299,7 @@ class SharingSearch:
             self._touch(worst)
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the bound as `cvxleak.proofs.bounds.time_sharing` reads it."""
+        """Return the bound as `cvxleak.audit.old_terms` reads it."""
         values = []
         for value, (tangent, law) in zip(self._values, self._tangents, strict=True):
             if tangent <= value.upper:

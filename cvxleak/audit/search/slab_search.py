@@ -39,7 +39,7 @@ class SlabSearch(IntervalSearch[SlabSolution]):
         super().__init__(self._dual.whole(), self._dual.start(weights))
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the tree as `cvxleak.proofs.bounds.law_slabs` reads it (always in double)."""
+        """Return the tree as `cvxleak.audit.old_terms` reads it (always in double)."""
         tree, leaves = self._cuts_and_nodes()
         # nu a hair above the vertices' entropies, whatever rounding does to them.
         multipliers = [

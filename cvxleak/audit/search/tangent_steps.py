@@ -25,7 +25,7 @@ from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.iterative import meet_entropy_floor
 from cvxleak.model import Lumped
-from cvxleak.proofs.bounds.gains import GainForm
+from cvxleak.model.gain_form import GainForm
 
 __all__ = ["TangentSteps"]
 

@@ -1,6 +1,6 @@
 """Time sharing at a multiplier for which tangents are enough: one concave maximum, and no tree.
 
-Let eta be the largest contraction of a value's rows (`cvxleak.proofs.bounds.tangents`). For
+Let eta be the largest contraction of a value's rows (`cvxleak.kernel.lemmas`). For
 lam >= eta each phi_a of the time-sharing bound is the maximum of a concave function, which its
 tangent at the maximizer proves, and the least bound with this lam is
 

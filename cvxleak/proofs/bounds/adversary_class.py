@@ -7,105 +7,29 @@ relative-entropy balls in ball arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import frexp, ldexp
-from typing import Any
 
 import numpy as np
 from flint import arb, fmpq, fmpz
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls, reading
-from cvxleak.exact.limits import charge_records
-from cvxleak.exact.rationals import binary_above, dot, from_text, rational
+from cvxleak.exact import balls
+from cvxleak.exact.rationals import binary_above, dot, rational
 from cvxleak.model import Limits, Lumped
-from cvxleak.model.knowledge import Knowledge
-from cvxleak.model.knowledge.binding import as_knowledge
-from cvxleak.model.query import Query
 from cvxleak.model.restricted import Reference, Restricted
 
 __all__ = [
     "check_doubt",
     "check_floor",
     "check_member",
-    "in_words",
     "limits_of",
-    "read_knowledge",
-    "read_weights",
     "reference_weights",
 ]
 
-LONGEST = 20_000
-"""Longest text of a fraction that is read."""
-
 POINT = 1e-6
 """Radius up to which a witness may be the reference itself."""
-
-SHOWN = 4
-"""Most numbers of a distribution, and most records, that are written out in words."""
-
-NUMBERS = {"values": 1, "law": 1, "prior": 1, "radius": 0, "at_least": 0, "at_most": 0}
-"""Parts of knowledge that are lists of numbers (1) or numbers (0), if they are there."""
-
-
-def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
-    """Return the knowledge in a certificate's problem, bound to its query."""
-    if not isinstance(data, list) or not data:
-        raise CertificateError("the adversaries' knowledge: expected a list that is not empty")
-    for one in data:
-        if not isinstance(one, Mapping):
-            raise CertificateError("the adversaries' knowledge: expected objects")
-        charge_records(one)
-        for name, depth in NUMBERS.items():
-            value = one.get(name)
-            if value is not None and depth:
-                reading.numbers(value, name)
-            elif value is not None:
-                reading.number(value, name)
-        runs = one.get("laws") or []
-        if not isinstance(runs, list):
-            raise CertificateError("the laws: expected a list of runs")
-        for run in runs:
-            reading.numbers(run[0] if isinstance(run, list) and run else None, "a distribution")
-        if one.get("records") is not None:
-            reading.groups([one["records"]], "the records")
-    return as_knowledge([Knowledge.from_dict(one) for one in data], query)
-
-
-def in_words(known: Mapping[str, Any]) -> str:
-    """Describe one piece of knowledge, as `read_knowledge` has read it.
-
-    Examples
-    --------
-    >>> from cvxleak.proofs.bounds.adversary_class import in_words
-    >>> in_words({"kind": "marginals", "law": [0.9, 0.1], "records": [0, 2]})
-    'each of records 0, 2 has the distribution (0.9, 0.1)'
-    """
-    if known["kind"] == "marginals":
-        records, law = _few(known["records"]), _few(known["law"])
-        return f"each of records {records} has the distribution ({law})"
-    if known["kind"] == "relative-entropy":
-        center = "a prior" if known["prior"] is not None else "a product of distributions"
-        radius = reading.number(known["radius"], "the radius")
-        return f"relative entropy of at most {radius:.12g} nats to {center}"
-    low, high = (
-        None if known[side] is None else reading.number(known[side], side)
-        for side in ("at_least", "at_most")
-    )
-    sides = [
-        f"{word} {side:.12g}"
-        for word, side in (("at least", low), ("at most", high))
-        if side is not None
-    ]
-    # A name can be anything: it is kept on one line, and not longer than the rest.
-    name = " ".join(known["name"].split())
-    return f"{name:.60} " + (" and ".join(sides) if low != high else f"equal to {low:.12g}")
-
-
-def _few(numbers: Sequence[float]) -> str:
-    rest = ", ..." if len(numbers) > SHOWN else ""
-    return ", ".join(f"{reading.number(x, 'a distribution'):.12g}" for x in numbers[:SHOWN]) + rest
 
 
 def limits_of(restricted: Restricted) -> Limits:
@@ -138,13 +62,6 @@ def limits_of(restricted: Restricted) -> Limits:
     size = len(restricted.lumped.multiplicities)
     table = np.array(rows, dtype=float).reshape(-1, size)
     return Limits(table, np.array(bounds), np.array(shares))
-
-
-def read_weights(values: Any, size: int) -> list[fmpq]:
-    """Return weights that a certificate stores as fractions."""
-    if not isinstance(values, list) or len(values) != size:
-        raise CertificateError(f"the witness's weights: expected a list of {size} fractions")
-    return [from_text(text, LONGEST) for text in values]
 
 
 def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) -> list[arb]:

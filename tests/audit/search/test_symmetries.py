@@ -17,7 +17,7 @@ from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import AdditiveQuery, Lumped, Mechanism, RecordSpace
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import Certificate, verify
-from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
+from cvxleak.audit.search.symmetries import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.queries import count
 
 
