@@ -84,10 +84,8 @@ class RecordLeakage(Problem):
         `RelativeEntropyBall`, or several of these. All priors above the floor if left out.
     gain : Gain
         The value of a belief to the adversary: `Shannon` (minus the entropy), `Guess`,
-        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`, or a user-defined `Gain`. Bounds for a
-        user-defined gain rely on the values and tangents that it returns, so they have no
-        certificate and stay BRACKETED. The exception is a gain with `rows` that match the records'
-        number of values: it is audited as the `GainMatrix` of these rows.
+        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`, or a user-defined `Gain` with `rows`,
+        which is audited as the `GainMatrix` of these rows.
     form : str
         The quantity that is bounded. With rho_y the posterior given y and pi the prior of the
         record(s): ``"posterior"``, sum_y P(y) G(rho_y); ``"rise"``, the same minus G(pi), which is
@@ -96,8 +94,8 @@ class RecordLeakage(Problem):
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind; a user-defined gain that is not convex, or whose methods do not
-        return what `Gain` specifies; form "factor" of a gain that is not positive; for real
+        Arguments of the wrong kind; a user-defined gain without `rows`, that is not convex, or
+        whose methods do not return what `Gain` specifies; form "factor" of a gain that is not positive; for real
         outputs, a gain other than Shannon's.
     InfeasibleError
         b above log|X|; the message gives the maximum. From `solve`: no prior was found that

@@ -74,9 +74,9 @@ class Gain(ABC):
     To define a gain, derive from this class and write `value` and `tangent`. They take arrays of
     distributions, shape (n, k), and return shapes (n,) and (n, k); the extension to measures is
     done for you. Whether G is convex, and no tangent is above it, is tested for random
-    distributions and otherwise assumed: no checker can verify a Python function, so an audit has no
-    certificate and is never CERTIFIED. If G is the maximum of a few linear functions, write `rows`,
-    too: the audit is then that of the `GainMatrix` of these rows, with a certificate.
+    distributions and otherwise assumed. No checker can verify a Python function, so an audit needs
+    a G that is the maximum of a few linear functions: write `rows`, too. The audit is then that of
+    the `GainMatrix` of these rows.
 
     Attributes
     ----------

@@ -177,13 +177,14 @@ def test_forged_sets_are_refused():
     }
     forged = {**certificate.problem, "mechanism": {**known, "channel_set": wider}}
     assert not verify(replace(certificate, problem=forged)).passed
-    (entry,) = certificate.proof["groups"]
+    ((*others, cover),) = certificate.proof["groups"]
+    assert cover["rule"] == "cells"
     for change in (
-        {"dataset": {}},
-        {"cells": {**entry["cells"], "outputs": [[0, 1], [2], [3]]}},
-        {"cells": {**entry["cells"], "symmetries": entry["cells"]["splits"]}},
+        {"rule": "slabs"},
+        {"parts": [[0, 1], [2], [3]]},
+        {"symmetries": cover["nodes"]},
     ):
-        bad = replace(certificate, proof={"groups": [{**entry, **change}]})
+        bad = replace(certificate, proof={"rule": "max", "groups": [[*others, cover | change]]})
         assert not verify(bad).passed
 
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.cell_floats import exponential
+from cvxleak.proofs.bounds.posterior_cells import Cell, CellProof, cells_bound
 from flint import arb
 
 from cvxleak.audit import record_leakage
@@ -14,8 +16,6 @@ from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import Lumped, Mechanism, RecordSpace
 from cvxleak.proofs.bounds import cell_floats, posterior_cells
-from cvxleak.proofs.bounds.cell_floats import exponential
-from cvxleak.proofs.bounds.posterior_cells import Cell, CellProof, cells_bound
 from cvxleak.queries import count
 
 

@@ -10,6 +10,8 @@ import zlib
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
+from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +24,6 @@ from cvxleak.mechanisms import truncated_geometric
 from cvxleak.model import AdditiveQuery, Channel, Limits, Mechanism, RecordSpace
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import Certificate, verify
-from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
-from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 from cvxleak.queries import count
 
 

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
@@ -17,7 +18,6 @@ from cvxleak.exact.packing import pack, unpack
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.proofs import Certificate, verify
-from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from cvxleak.queries import count
 
 

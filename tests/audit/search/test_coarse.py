@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.audit import record_leakage
 from cvxleak.audit.search import CellSearch, coarsen
-from cvxleak.core.errors import CertificateError
 from cvxleak.exact.balls import precision
 from cvxleak.exact.packing import pack, unpack
 from cvxleak.iterative import joint_blahut_arimoto
+from cvxleak.kernel.numbers import RefusedError
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import truncated_geometric
 from cvxleak.model import Lumped, Mechanism, RecordSpace
-from cvxleak.proofs import Certificate, verify
 from cvxleak.proofs.bounds.outputs import coarse_rows
-from cvxleak.proofs.record_leakage import prove_upper
 from cvxleak.queries import count
+from tests.audit.search.proving import proved_bound
 
 
 def problem(seed: int, outputs: int = 5) -> Lumped:
@@ -79,68 +75,37 @@ def test_the_tree_on_few_outputs_bounds_the_leakage_through_all():
         node_limit=20_000,
     )
     assert run.value <= search.upper <= 1.03 * run.value
-    with precision():
-        entry = {"cells": search.encoded(coarse.partition, "<f8")}
-        assert search.upper == pytest.approx(prove_upper(lumped, 8.0, entry), abs=1e-9)
+    entry = {"cells": search.encoded(coarse.partition, "<f8")}
+    proved = proved_bound(lumped, 8.0, entry)
+    assert run.value <= proved <= search.upper + 1e-9
+    assert proved == pytest.approx(search.upper, rel=1e-4)
 
 
 @pytest.fixture(scope="module")
-def certificate() -> Certificate:
-    """An audit whose tree was replaced by one on few outputs."""
-    noisy = Mechanism(count(12), truncated_geometric(12, 0.2))
-    bound = record_leakage(noisy, 5.0, tol=0.2)
-    assert bound.certificate is not None
-    lumped = noisy.lumped(0)
-    coarse = coarsen(lumped, bound.witness.weights, 0.03 * bound.lower)
+def coarse_entry():
+    """A problem, and what a tree on few of its outputs proves."""
+    lumped = Mechanism(count(12), truncated_geometric(12, 0.2)).lumped(0)
+    worst = joint_blahut_arimoto(lumped, 5.0)
+    coarse = coarsen(lumped, worst.point, 0.03 * worst.value)
     assert coarse is not None
     search = CellSearch(coarse.lumped, 5.0, coarse=coarse)
     search.run(
-        lambda: 1.1 * bound.lower,
+        lambda: 1.1 * worst.value,
         resolution=1e-3,
         stop=lambda: False,
         on_weights=lambda weights: None,
         node_limit=3000,
     )
-    entry = {"records": [0], "cells": search.encoded(coarse.partition, "<f8")}
-    with precision():
-        upper = prove_upper(lumped, 5.0, entry)
-    assert upper <= 1.11 * bound.lower
-    given = bound.certificate
-    proof = {"groups": [entry]}
-    return Certificate(given.kind, given.problem, given.lower, upper, given.witness, proof)
+    entry = search.encoded(coarse.partition, "<f8")
+    assert worst.value <= proved_bound(lumped, 5.0, {"cells": entry}) <= 1.11 * worst.value
+    return lumped, entry
 
 
-def changed(certificate: Certificate, **cells) -> Certificate:
-    proof = copy.deepcopy(dict(certificate.proof))
-    proof["groups"][0]["cells"].update(cells)
-    names = ("kind", "problem", "lower", "upper", "witness", "versions")
-    return Certificate(**{name: getattr(certificate, name) for name in names}, proof=proof)
-
-
-def test_certificates_with_a_price_pass_and_each_part_matters(certificate):
-    assert verify(certificate).passed
-    cells = certificate.proof["groups"][0]["cells"]
+def test_the_law_of_a_price_matters(coarse_entry):
+    lumped, cells = coarse_entry
+    proved = proved_bound(lumped, 5.0, {"cells": cells})
     law = unpack(cells["output"])
-    for wrong in (law[:-1], -law, law * 0, law[::-1] ** 3):
-        assert not verify(changed(certificate, output=pack(wrong))).passed
-    without = law.copy()
-    without[cells["outputs"][0][0]] = 0.0
-    assert not verify(changed(certificate, output=pack(without))).passed
-    parts = [list(part) for part in cells["outputs"]]
-    assert not verify(changed(certificate, outputs=[*parts[:-2], parts[-2] + parts[-1]])).passed
-    moved = [parts[0][:-1], [parts[0][-1], *parts[1]], *parts[2:]]
-    assert not verify(changed(certificate, outputs=moved)).passed
-    # Without the law the outputs would have to be proportional.
-    bare = copy.deepcopy(dict(certificate.proof))
-    del bare["groups"][0]["cells"]["output"]
-    names = ("kind", "problem", "lower", "upper", "witness", "versions")
-    kept = {name: getattr(certificate, name) for name in names}
-    assert not verify(Certificate(**kept, proof=bare)).passed
-
-
-def test_prices_need_a_law_for_every_output_that_occurs():
-    lumped = problem(0)
-    with precision(), pytest.raises(CertificateError, match="gives probability 0 to an output"):
-        coarse_rows(lumped, [[0, 1], [2], [3], [4]], [0.0, 0.4, 0.2, 0.2, 0.2])
-    with precision(), pytest.raises(CertificateError, match="partition"):
-        coarse_rows(lumped, [[0, 1], [2], [3]], [0.2] * 5)
+    for wrong in (law[:-1], -law):
+        with pytest.raises(RefusedError):
+            proved_bound(lumped, 5.0, {"cells": cells | {"output": pack(wrong)}})
+    assert proved_bound(lumped, 5.0, {"cells": cells | {"output": pack(law[::-1] ** 3)}}) > proved

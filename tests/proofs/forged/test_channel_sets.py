@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.posterior_cells import cells_bound
 from flint import arb
 from scipy.optimize import linprog
 from scipy.special import logsumexp, rel_entr, xlogy
@@ -18,7 +19,6 @@ from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.restricted import restrict
 from cvxleak.proofs import record_leakage
 from cvxleak.proofs.bounds import channel_sets
-from cvxleak.proofs.bounds.posterior_cells import cells_bound
 from cvxleak.queries import count, parity
 from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, Tangents, height, tangent
 from flint import arb
 
 from cvxleak.audit import record_leakage
@@ -25,7 +26,6 @@ from cvxleak.model import (
     gain_from_dict,
 )
 from cvxleak.model.own_gain import OwnGain
-from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, Tangents, height, tangent
 from cvxleak.proofs.record_leakage import about, unit_of
 from cvxleak.queries import count, parity
 from tests.proofs.forging import Parts, ends, refused, tampered

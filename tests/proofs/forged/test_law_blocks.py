@@ -5,16 +5,16 @@ import math
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.law_blocks import block_bounds
+from cvxleak.proofs.bounds.law_boxes import GRID
+from cvxleak.proofs.bounds.tangents import contraction
+from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from scipy.special import logsumexp, rel_entr, xlogy
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact.packing import pack
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds import law_blocks, law_boxes, time_sharing
-from cvxleak.proofs.bounds.law_blocks import block_bounds
-from cvxleak.proofs.bounds.law_boxes import GRID
-from cvxleak.proofs.bounds.tangents import contraction
-from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from tests.proofs.forged.test_law_boxes import a_box, narrowed, problem, vertices
 
 pytestmark = pytest.mark.usefixtures("balls_of_the_checker")

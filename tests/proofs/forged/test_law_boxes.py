@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.law_boxes import GRID, box_bounds
+from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from flint import arb
 from scipy.special import rel_entr, xlogy
 
@@ -13,8 +15,6 @@ from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds import law_boxes, time_sharing
-from cvxleak.proofs.bounds.law_boxes import GRID, box_bounds
-from cvxleak.proofs.bounds.time_sharing import sharing_bound
 
 ROUNDOFF = law_boxes.UNIT_ROUNDOFF
 SYMMETRIC = np.array([[0.9, 0.1], [0.1, 0.9]])

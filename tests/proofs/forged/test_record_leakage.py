@@ -8,6 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.cell_floats import _inequalities, leaf_bounds
+from cvxleak.proofs.bounds.law_slabs import slabs_bound
+from cvxleak.proofs.bounds.posterior_cells import Cell, CellProof, cells_bound
+from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
+from cvxleak.proofs.bounds.time_sharing import sharing_bound
+from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 from flint import arb, arb_mat
 from scipy.special import logsumexp
 
@@ -17,13 +23,7 @@ from cvxleak.exact.packing import declared_shape, pack, unpack
 from cvxleak.model import Limits, Lumped, Mechanism
 from cvxleak.proofs import record_leakage
 from cvxleak.proofs.bounds import posterior_cells, tangents, time_sharing, trees, whole_dataset
-from cvxleak.proofs.bounds.cell_floats import _inequalities, leaf_bounds
-from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.outputs import coarse_rows, merged_rows
-from cvxleak.proofs.bounds.posterior_cells import Cell, CellProof, cells_bound
-from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
-from cvxleak.proofs.bounds.time_sharing import sharing_bound
-from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 from cvxleak.proofs.record_leakage import prove_upper, same_problem
 from cvxleak.queries import count, from_table, parity
 from tests.proofs.forging import (

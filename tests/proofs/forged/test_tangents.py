@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cvxleak.proofs.bounds.tangents import contraction, heights
 from flint import arb
 
 from cvxleak.core.errors import CertificateError
@@ -9,7 +10,6 @@ from cvxleak.exact import balls
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds import outputs, tangents
 from cvxleak.proofs.bounds.outputs import merged_floats, merged_rows
-from cvxleak.proofs.bounds.tangents import contraction, heights
 
 ROWS = np.array([[0.5, 0.25, 0.25, 0.0], [0.125, 0.5, 0.375, 0.0], [0.0, 0.75, 0.25, 0.0]])
 T = np.array([0.25, 0.25, 0.5, 2.0**-901])
