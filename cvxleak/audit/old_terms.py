@@ -123,8 +123,8 @@ def _cut(output: Output, problem: Mapping[str, Any], proof: Mapping[str, Any]) -
     edges = [proved(x) / grain for x in unpack(proof["edges"]).tolist()]
     for target in {v + side for v in output.places for side in sides}:
         near = [i for i, x in enumerate(edges) if abs(x - target) <= abs(target) * ULP]
-        if near:
-            edges[near[-1]] = target
+        if near:  # so that the edges stay in order
+            edges[next((i for i in near if edges[i] >= target), near[-1])] = target
     found["edges"] = [str(x) for x in edges]
     return found
 
