@@ -101,7 +101,7 @@ class ProductSearch:
         lower, upper, proof = self._without_audit()
         if self._audit is not None:
             searched = self._audit
-            audited = searched.entries(gap) if isinstance(searched, Audit) else searched.found(gap)
+            audited = searched.entries() if isinstance(searched, Audit) else searched.found(gap)
             if audited.upper < upper:
                 assert audited.parts is not None  # only of a gain that no certificate can hold
                 _, witness, proved = audited.parts

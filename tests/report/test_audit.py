@@ -65,7 +65,7 @@ def test_leakage_and_balance(rounding: Mechanism):
         assert quantity.lower >= 0
         checked = verify(quantity.certificate)
         assert (checked.passed, quantity.certificate.kind) == (True, "balance")
-        assert (checked.lower, checked.upper) == (quantity.lower, quantity.upper)
+        assert quantity.lower <= checked.lower <= checked.upper <= quantity.upper
     kinds = [one.kind for one in report.certificates()]
     # A leakage and two guesses at each floor.
     of_floor = ["record-leakage"] * 3

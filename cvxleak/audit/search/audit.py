@@ -333,16 +333,17 @@ class Audit:
 
     def found(self, gap: Gap) -> Found:
         """Return the worst adversary so far, with what proves both bounds."""
-        return in_terms(self.entries(gap))
+        return in_terms(self.entries())
 
-    def entries(self, gap: Gap) -> Found:
+    def entries(self) -> Found:
         """Return the same with an entry for each group in place of the kernel's terms."""
         problem, mechanism = self.problem, self.problem.mechanism
         first = next(self._lump(lambda: True))
         group, weights = self._best or (first, first.weights)
         with balls.precision():
             weights, written = self._allowed(group, weights)
-        dtype = "<f4" if gap.tol > SINGLE_PRECISION else "<f8"
+        # By what was reached, so that a refined audit that is asked for less says the same.
+        dtype = "<f4" if self.upper - self.lower > SINGLE_PRECISION * self.upper else "<f8"
         entries = [known.entry(dtype) for known in self._groups]
         places: dict[int, int] = {}
         proof: list[dict[str, Any]] = []

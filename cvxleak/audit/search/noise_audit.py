@@ -143,7 +143,7 @@ class NoiseAudit:
         """Return the bounds that hold for the real output."""
         # Where time ran out, finer cells may not have got as far as those before them.
         look = min(self._look, self._last, key=lambda one: one.upper - one.audit.lower)
-        problem, found = self.problem, look.audit.entries(gap)
+        problem, found = self.problem, look.audit.entries()
         worst = found.witness
         assert found.parts is not None  # Shannon's gain has a certificate
         _, witness, proof = found.parts
