@@ -149,6 +149,7 @@ def read_gain(data: Any, k: int) -> Gain:
     """Return the gain of a file's problem, for k values."""
     need(isinstance(data, dict) and "kind" in data, "a gain: expected an object with its kind")
     kind = data["kind"]
+    need(isinstance(kind, str), f"no such gain: {kind!r:.40}")
     keys = {"tries": {"tries"}, "matrix": {"table"}, "arimoto": {"alpha"}}.get(kind, set())
     parts(data, {"kind", *keys}, "a gain")
     found: Gain | None = None

@@ -109,7 +109,7 @@ class RecordLeakage:
         if gained:
             need(output is None, "a gain of an output that is not from a finite set")
             need({"gain", "form"} <= set(problem), "a gain and its form come together")
-            need(problem["form"] in FORMS, f"no such form: {problem['form']!r:.40}")
+            need(problem["form"] in [*FORMS], f"no such form: {problem['form']!r:.40}")
         views = []
         for group in groups:
             view = known.view(group, rows, floor)

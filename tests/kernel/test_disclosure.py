@@ -9,10 +9,11 @@ import pytest
 
 from cvxleak import verify
 from cvxleak.audit import total_disclosure
+from cvxleak.kernel.budget import LIMITS, limited
 from cvxleak.kernel.disclosure import TotalDisclosure
 from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.model import ChannelSet, Gaussian, Mechanism, RecordSpace
 from cvxleak.queries import count, from_function, modular_sum
 
 
@@ -81,6 +82,50 @@ def test_a_tree_of_one_leaf_bounds_all():
     assert upper_of([[1, 1]]) >= math.log(2) + math.log(3)
     whole = [0, 1, [1, 1], [1, 1], [1, 1]]
     assert upper_of([[1, 1]]) >= upper_of(whole) >= math.log(2) + math.log(3)
+    # With multipliers 3 and 1 the outputs count 3, 6, 3, 1.
+    assert upper_of([[3, 1]]) == pytest.approx(math.log(13) - math.log(3) / 2, abs=1e-12)
+
+
+def test_contexts_lie_on_all_of_their_outputs():
+    # Either context shows a or b, the other value's c; with one more that shows all three.
+    query = from_function(
+        RecordSpace([range(2), range(2)]), lambda x: (0, 2, 1, 1)[2 * x[0] + x[1]]
+    )
+    rows = {0: [0.5, 0.5, 0], 1: [0, 0, 1], 2: [0.25, 0.25, 0.5]}
+    problem = problem_of(Mechanism(query, [rows[v] for v in query.values]), records=[[0]])
+    with precision():
+        owners = {"rule": "owners", "group": 0, "values": [0, 0, 1]}
+        low = lower(TotalDisclosure.read(problem).lower(owners))
+    assert low == pytest.approx(1.5 * math.log(2), abs=1e-12)
+    root = math.log(2 * 5 / 6 * 2 + 2) - math.log(2) / 2
+    assert upper_of([[2, 1]], problem) == pytest.approx(root, abs=1e-12)
+    assert upper_of([2, [1, 1], [2, 1]], problem) == pytest.approx(low, abs=1e-12)
+
+
+def test_probabilities_too_small_for_a_float_count():
+    problem = problem_of(Mechanism(count(1), np.eye(2)))
+    tiny = ["1e-350", f"{10**350 - 1}/{10**350}"]
+    problem["mechanism"]["channel"]["matrix"] = [["1", "0"], tiny]
+    with precision(), pytest.raises(RefusedError, match="without contexts"):
+        TotalDisclosure.read(problem).lower({"rule": "owners", "group": 0, "values": [0, 1]})
+    with pytest.raises(RefusedError, match="never occurs"):
+        upper_of([0, [1, 1], [1, 1]], problem)
+
+
+@pytest.mark.parametrize(
+    "output", [ChannelSet(np.eye(4) * 0.9, np.eye(4) * 0.9 + 0.1), Gaussian(1)]
+)
+def test_sets_and_real_outputs_are_refused(output):
+    with pytest.raises(RefusedError, match=r"a set of channels|a mechanism"):
+        TotalDisclosure.read(problem_of(Mechanism(count(3), output)))
+    with pytest.raises(RefusedError, match="it has no"):
+        TotalDisclosure.read({**COUNT, "gain": {"kind": "guess"}, "form": "rise"})
+
+
+def test_nodes_of_trees_are_counted(monkeypatch):
+    monkeypatch.setitem(LIMITS, "ball operations", 500)
+    with limited(), pytest.raises(RefusedError, match="asks for more"):
+        upper_of([0] * 100)
 
 
 def test_what_is_never_disclosed_is_refused():
@@ -92,6 +137,7 @@ def test_what_is_never_disclosed_is_refused():
 
 FORGED = [
     ([[1, 0]], "must be positive"),
+    ([[-1, 1]], "must be positive"),
     ([[1]], "1 entries, where 2"),
     ([], "end before"),
     ([0, [1, 1]], "end before"),

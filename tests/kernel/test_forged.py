@@ -506,6 +506,7 @@ STATEMENTS: dict[str, Any] = {
     "a gain without its form": changed(gain={"kind": "guess"}),
     "a form without a gain": changed(form="rise"),
     "no such form": changed(**GAIN, form="best"),
+    "a form that is no text": changed(**GAIN, form=["rise"]),
     "no such gain": changed(gain={"kind": "wish"}, form="rise"),
     "a norm that is concave": changed(gain={"kind": "arimoto", "alpha": 0.5}, form="rise"),
     "no tries": changed(gain={"kind": "tries", "tries": 0}, form="rise"),

@@ -223,6 +223,44 @@ def test_balls_hold_what_is_near_enough():
                 check_adversary(view, w)
 
 
+def test_groups_are_the_same_only_if_their_constraints_are():
+    known = [mean([0, 1], records=[0], most=0.25)]
+    statement = RecordLeakage.read(problem(count_of(2), exact_rows(3), known))
+    assert statement.groups == [(0,), (1,)]
+    golden = {"rule": "golden", "t": [1, 1, 1]}
+    close = {"rule": "close", "multiplier": 0, "limits": [0], "of": golden}
+    statement.upper({"rule": "max", "groups": [[close]] * 2})
+    with pytest.raises(RefusedError, match="not the same"):
+        statement.upper({"rule": "max", "groups": [[close], 0]})
+    alike = [marginals([0.75, 0.25], [0, 1])]
+    assert len(RecordLeakage.read(problem(count_of(2), exact_rows(3), alike)).views) == 1
+
+
+def test_a_member_attains_the_least_over_all_of_a_set():
+    low, high = [[0.7, 0.2], [0.2, 0.7]], [[0.8, 0.3], [0.3, 0.8]]
+    told = problem(count_of(1), [], [marginals([0.25, 0.75], [0])])
+    told["mechanism"] = {"query": count_of(1), "channel_set": {"lower": low, "upper": high}}
+    joint = np.array([[0.25 * 0.75, 0.25 * 0.25], [0.75 * 0.25, 0.75 * 0.75]])
+    phi = joint / joint.sum(axis=0)
+    point = {"rule": "point", "group": 0, "weights": ["1/4", "3/4"], "posteriors": phi.tolist()}
+    # Each row is at the end of its box where what it tells is least.
+    expected = -0.25 * math.log(0.25) - 0.75 * math.log(0.75)
+    for mass, cost, most in zip((0.25, 0.75), np.log(phi), high, strict=True):
+        rows = ([most[0], 1 - most[0]], [1 - most[1], most[1]])
+        expected += mass * min(np.dot(row, cost) for row in rows)
+    assert float(RecordLeakage.read(told).lower(point)) == pytest.approx(expected, abs=1e-9)
+    for wrong in (
+        {"weights": ["1/2", "1/2"]},
+        {"posteriors": [[1, 1]]},
+        {"posteriors": [[0, 1]] * 2},
+        {"posteriors": [[2, 1], [-1, 0]]},
+    ):
+        with pytest.raises(RefusedError):
+            RecordLeakage.read(told).lower({**point, **wrong})
+    with pytest.raises(RefusedError, match="reach the floor"):
+        RecordLeakage.read({**told, "entropy_floor": 0.6}).lower(point)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_member_is_above_what_multipliers_prove(seed):
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flint import arb
 from scipy import stats
+from scipy.special import rel_entr
 
 from cvxleak.kernel import claims
 from cvxleak.kernel.covers import _symmetric
@@ -93,6 +94,77 @@ def test_probabilities_far_from_the_value_keep_their_digits():
         cells = output_of([0, 1], data).cells({"edges": [-30, 30], "references": [0, 0, 0]})
         for cell in (0, 2):
             assert float(cells.rows[0].lo[cell]) == pytest.approx(tail(30), rel=1e-12)
+
+
+def test_discrete_gaussian_probabilities_hold_what_is_far_out():
+    # The last term that is summed is the 14th for sigma = 1, the 420th for 30.
+    for sigma, ks in ((1, [12, 13, 14, 15]), (30, [0, 419, 420, 421])):
+        with precision():
+            law = [(arb(-k * k) / (2 * sigma**2)).exp() for k in range(60 * sigma)]
+            whole = 2 * sum(law, arb(0)) - law[0]
+            above = [sum(law[k + 1 :], arb(0)) / whole for k in ks]
+            output = output_of([0], {"kind": "discrete-gaussian", "sigma": sigma})
+            for k, exact in zip(ks, above, strict=True):
+                row = output.cells({"edges": [k + 0.5]}).rows[0].lo
+                assert row[1].overlaps(exact)
+                assert row[0].overlaps(1 - exact)
+                assert abs(row[1] - exact) < 1e-34
+    for sigma, fits in ((10_000, True), (10_001, False)):
+        output = output_of([0], {"kind": "discrete-gaussian", "sigma": sigma})
+        if fits:
+            assert len(output.cells({"edges": [0.5]}).rows[0].lo) == 2
+        else:
+            with pytest.raises(RefusedError, match="too wide"):
+                output.cells({"edges": [0.5]})
+
+
+def costs_of(noise, edges, references=None, values=(0, 1, 2)):
+    """Return the costs as floats, in the unit of the noise; None where nothing is known."""
+    output = output_of(values, noise)
+    term = {"edges": edges, "references": references or [0] * (len(edges) + 1)}
+    found = output.cells({key: term[key] for key in output.upper}).costs
+    return [None if own is None else [float(x.mid()) for x in own] for own in found]
+
+
+def test_costs_of_densities_are_their_formula():
+    # In the unit of the noise; the values are 0, 2, 4 in it.
+    edges, references = [-1, 0.5, 3, 6], [0, 0.25, -1, 2.5, 0]
+    found = costs_of({"kind": "gaussian", "sigma": 0.5}, edges, references)
+    assert (found[0], found[-1]) == (None, None)
+    for (lo, hi), t, own in zip(pairwise(edges), references[1:-1], found[1:-1], strict=True):
+        assert own == pytest.approx([((v - t) * (hi - lo) / math.pi) ** 2 / 2 for v in (0, 2, 4)])
+    references = [1, 0.25, -0.5, 0.5, -1]
+    found = costs_of({"kind": "laplace", "scale": 0.5}, edges, references)
+    assert (found[0], found[-1]) == ([0, 0, 0], [0, 0, 0])
+    for (lo, hi), t, own in zip(pairwise(edges), references[1:-1], found[1:-1], strict=True):
+        # To the left of v the slope is 1 - t, to the right -1 - t, around it the larger one.
+        left, right = abs(1 - t), abs(-1 - t)
+        slopes = [left if hi <= v else right if lo >= v else max(left, right) for v in (0, 2, 4)]
+        assert own == pytest.approx([(s * (hi - lo) / math.pi) ** 2 / 2 for s in slopes])
+    # A tail that is not all on one side of the values, and of another slope than theirs.
+    assert costs_of({"kind": "laplace", "scale": 1}, [0.5, 2], [1, 0, -1])[0] is None
+    assert costs_of({"kind": "laplace", "scale": 1}, [0, 2], [0.5, 0, -1])[0] is None
+
+
+@pytest.mark.parametrize(
+    ("noise", "edges", "known"),
+    [
+        ({"kind": "uniform", "half_width": "7/10"}, "-7/10 3/10 7/10 13/10 17/10 27/10", "nyyyyyn"),
+        ({"kind": "uniform", "half_width": "7/10"}, "-7/10 3/10 7/10 13/10 27/10", "nyyynn"),
+        ({"kind": "uniform", "half_width": "7/10"}, "-7/10 7/10 13/10 17/10 27/10", "nnyyyn"),
+        ({"kind": "discrete-laplace", "scale": 2}, "1/2 3/2", "yyy"),
+        ({"kind": "discrete-laplace", "scale": 2}, "1/2", "yn"),
+        ({"kind": "discrete-laplace", "scale": 2}, "3/2", "ny"),
+        ({"kind": "discrete-laplace", "scale": 2}, "-1/2 1/2 5/2", "yyny"),
+        ({"kind": "discrete-gaussian", "sigma": 1}, "1/2 3/2", "nyn"),
+    ],
+)
+def test_cells_that_tell_all_cost_nothing(noise, edges, known):
+    unit = 1 if "half_width" not in noise else 10 / 7
+    written = [str(rational(e) * (rational("10/7") if unit != 1 else 1)) for e in edges.split()]
+    found = costs_of(noise, written)
+    assert "".join("n" if own is None else "y" for own in found) == known
+    assert all(own is None or own == [0, 0, 0] for own in found)
 
 
 def test_the_ends_of_uniform_noise_are_exact():
@@ -181,9 +253,41 @@ def test_cells_beyond_all_values_of_a_geometric_law_tell_nothing():
     assert costs[1][0] > 0
 
 
+def test_one_value_alone_tells_nothing():
+    for noise in KINDS:
+        assert costs_of(noise, [0.5], values=[1]) == [[0]] * 2
+        assert None in costs_of(noise, [0.5], values=[1, 3])
+
+
+def test_geometric_noise_that_is_next_to_none_has_probabilities():
+    output = output_of([0, 1, 2], {"kind": "discrete-laplace", "scale": 1e-300})
+    rows = output.cells({"edges": [0.5, 1.5]}).rows
+    assert np.array([[float(x.mid()) for x in row.lo] for row in rows]) == pytest.approx(np.eye(3))
+
+
+def test_what_a_cell_hides_is_at_most_the_entropy_of_the_record():
+    query = {
+        "kind": "additive",
+        "space": {"alphabets": [[[0, 1], 1], [[0, 1, 2], 1]]},
+        "contributions": [[[[0], [1]], 1], [[[0], [1], [2]], 1]],
+        "totals": [[0], [1], [2], [3]],
+        "values": [0, 1, 2, 3],
+        "modulus": None,
+    }
+    mechanism = {"query": query, "noise": {"kind": "gaussian", "sigma": 0.01}}
+    statement = RecordLeakage.read(one_record([0], {}) | {"mechanism": mechanism})
+    views = statement.priced({"edges": [], "references": [0]})
+    assert [float(view.extra[0].mid()) for view in views] == pytest.approx(
+        list(map(math.log, (2, 3)))
+    )
+
+
 @pytest.mark.parametrize(
     ("noise", "edges"),
     [
+        ({"kind": "gaussian", "sigma": 1}, ["nan"]),
+        ({"kind": "gaussian", "sigma": 1}, [math.inf]),
+        ({"kind": "gaussian", "sigma": 1}, [True]),
         ({"kind": "gaussian", "sigma": 1}, [1, 0]),
         ({"kind": "gaussian", "sigma": 1}, [1, 1]),
         ({"kind": "discrete-laplace", "scale": 1}, [1]),
@@ -232,12 +336,16 @@ def test_ends_say_their_cells_and_nothing_else():
         {"rule": "max", "groups": [[CEILING]]},
         {**term, "channel": []},
         {**term, "references": [0]},
+        {**term, "references": [0.5, math.inf]},
         {**term, "groups": [[{"rule": "equal"}]]},
     ):
         with pytest.raises(RefusedError):
             statement.upper(wrong)
     with pytest.raises(RefusedError):
         statement.lower({"rule": "point", "group": 0, "weights": [1, 1], **cut})
+    problem = one_record([0, 1], {"kind": "gaussian", "sigma": 1})
+    with pytest.raises(RefusedError, match="not from a finite set"):
+        RecordLeakage.read(problem | {"gain": {"kind": "guess"}, "form": "rise"})
 
 
 def test_choices_are_about_the_cells_and_pay_for_the_place_in_them():
@@ -281,6 +389,25 @@ def test_bounded_densities_are_above_and_below_what_they_bound():
     ):
         with pytest.raises(RefusedError):
             RecordLeakage.read(one_record([0, 1], wrong))
+
+
+def test_the_place_in_a_cell_of_bounded_densities_tells_no_more_than_it_costs():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        # Any densities on 3 cells of 40 points that vary by so much around a common one.
+        moved = rng.uniform(0, 2, (4, 3, 1)) * rng.uniform(-0.5, 0.5, (4, 3, 40))
+        density = np.exp(rng.normal(size=(3, 40)) + moved)
+        density /= density.sum(axis=(1, 2), keepdims=True)
+        p = density.sum(axis=2)
+        masses = {"lower": np.maximum(p - 1e-12, 0).tolist(), "upper": (p + 1e-12).tolist()}
+        data = {"kind": "bounded-density", "masses": masses | {"inputs": [0, 1, 2, 3]}}
+        data["oscillation"] = (np.ptp(moved, axis=2) + 1e-12).tolist()
+        (view,) = RecordLeakage.read(one_record([0, 1, 2, 3], data)).priced({})
+        law = rng.dirichlet(np.ones(4))
+        told = [law @ rel_entr(f, law @ f).sum(axis=1) for f in (density.reshape(4, -1), p)]
+        places = [next(iter(within)) for within in view.within]
+        costs = [float(x.mid()) for x in view.extra]
+        assert told[0] - told[1] <= law[places] @ costs + 1e-9 < 0.5
 
 
 def test_mirror_images_of_cells_make_symmetries():

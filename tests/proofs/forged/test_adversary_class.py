@@ -1,4 +1,4 @@
-"""Forged certificates about classes of adversaries: what limits let in, and who is a member."""
+"""Classes of adversaries as the search sees them: what limits let in, and who is a member."""
 
 import math
 from fractions import Fraction
@@ -9,20 +9,15 @@ from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact.balls import precision
-from cvxleak.exact.packing import pack
 from cvxleak.model import Expectation, KnownMarginals, Mechanism, RelativeEntropyBall
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.restricted import restrict
 from cvxleak.proofs.bounds.adversary_class import (
     check_member,
-    in_words,
     limits_of,
-    read_knowledge,
-    read_weights,
     reference_weights,
 )
 from cvxleak.queries import count, parity
-from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
 
 ROWS = [[0.75, 0.25], [0.25, 0.75]]
 LOG_2 = math.log(2)
@@ -32,11 +27,6 @@ TWO = Mechanism(count(2), [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]])
 
 def known(*knowledge, mechanism=BIT):
     return restrict(mechanism, (0,), as_knowledge(list(knowledge), mechanism.query))
-
-
-def stored(knowledge, mechanism=BIT):
-    (bound,) = as_knowledge([knowledge], mechanism.query)
-    return bound.to_dict()
 
 
 def law(*numbers):
@@ -179,126 +169,3 @@ def test_limits_of_decimals_let_the_exact_members_in():
         for row, bound in zip(limits.coefficients.tolist(), limits.bounds.tolist(), strict=True):
             left = sum(Fraction(c) * w for c, w in zip(row, (share, 1 - share), strict=True))
             assert left <= Fraction(bound) <= left + Fraction(1, 10**15)
-
-
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        (["3/4"], "a list of 2 fractions"),
-        (["3/4", "1/4", "0"], "a list of 2 fractions"),
-        ({"0": "3/4", "1": "1/4"}, "a list of 2 fractions"),
-        ([0.75, 0.25], "written as fractions in text"),
-        (["+3/4", "1/4"], "is not a fraction"),
-        (["3/-4", "1/4"], "is not a fraction"),
-        (["3/", "1/4"], "is not a fraction"),
-        (["/4", "1/4"], "is not a fraction"),
-        (["0.75", "0.25"], "is not a fraction"),
-        (["\u0663/4", "1/4"], "is not a fraction"),
-        (["3/\u0664", "1/4"], "is not a fraction"),
-        (["3/0", "1/4"], "denominator 0"),
-        (["0" * 20_000 + "1", "0"], "written as fractions in text"),
-    ],
-)
-def test_weights_are_read_strictly(values, reason):
-    with pytest.raises(CertificateError, match=reason):
-        read_weights(values, 2)
-
-
-def test_weights_that_are_read():
-    assert read_weights(["3/4", "2/8"], 2) == QUARTER
-    assert read_weights(["1", "0" * 20_000], 2) == law((1, 1), (0, 1))
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        ([], "a list that is not empty"),
-        ({"0": 1}, "a list that is not empty"),
-        ([1], "expected objects"),
-        ([{**stored(AT_MOST), "at_most": "0.25"}], "at_most: expected a number"),
-        ([{**stored(AT_MOST), "at_most": True}], "at_most: expected a number"),
-        ([{**stored(EQUAL), "values": [0, True]}], "values: expected a number"),
-        ([{**stored(EQUAL), "values": "01"}], "values: expected a list"),
-        ([{**stored(NEAR), "radius": "1"}], "radius: expected a number"),
-        ([{**stored(NEAR), "laws": [[[0.5, True], 1]]}], "a distribution: expected a number"),
-        ([{**stored(NEAR), "laws": [1]}], "a distribution: expected a list"),
-        ([{**stored(KnownMarginals([0.75, 0.25])), "records": [0.0]}], "whole number"),
-        ([{**stored(KnownMarginals([0.75, 0.25])), "records": [True]}], "whole number"),
-    ],
-)
-def test_knowledge_is_read_strictly(data, reason):
-    with pytest.raises(CertificateError, match=reason):
-        read_knowledge(data, BIT.query)
-
-
-def test_what_is_known_in_words():
-    assert in_words(stored(EQUAL)).endswith("equal to 0.25")
-    assert in_words(stored(AT_MOST)).endswith("at most 0.25")
-    assert in_words(stored(AT_LEAST)).endswith("at least 0.25")
-    assert "a product of distributions" in in_words(stored(NEAR))
-    assert "a prior" in in_words(stored(RelativeEntropyBall(0.5, [0.75, 0.25])))
-    many = {"kind": "marginals", "law": [0.2] * 5, "records": list(range(5))}
-    assert in_words(many) == (
-        "each of records 0, 1, 2, 3, ... has the distribution (0.2, 0.2, 0.2, 0.2, ...)"
-    )
-    few = {"kind": "marginals", "law": [0.25] * 4, "records": list(range(4))}
-    assert "..." not in in_words(few)
-
-
-CLASS = Parts(
-    "record-leakage",
-    {
-        "mechanism": BIT.to_dict(),
-        "entropy_floor": 0.0,
-        "size": 1,
-        "records": [[0]],
-        "adversaries": [stored(AT_MOST)],
-    },
-    {"records": [0], "weights": ["3/4", "1/4"]},
-    {"groups": [{"records": [0]}]},
-)
-
-
-def test_the_witness_is_a_member():
-    lower, _ = ends(CLASS)
-    joint = np.array([0.75, 0.25])[:, None] * np.array(ROWS)
-    exact = float((joint * np.log(joint / joint.sum(axis=0) / joint.sum(axis=1)[:, None])).sum())
-    assert lower == pytest.approx(exact, abs=1e-12)
-    refused(CLASS, {("witness", "weights"): ["1/2", "1/2"]}, "violates an inequality")
-    refused(CLASS, {("witness", "weights"): [0.75, 0.25]}, "written as fractions")
-    refused(CLASS, {("witness", "weights"): ["-1/4", "5/4"]}, "weights are not a distribution")
-    refused(CLASS, {("problem", "adversaries"): []}, "a list that is not empty")
-    proves_nothing_false(CLASS, exact, LOG_2)
-
-
-def test_groups_are_the_same_if_their_constraints_are():
-    both = tampered(
-        CLASS,
-        {
-            ("problem", "mechanism"): TWO.to_dict(),
-            ("problem", "records"): [[0], [1]],
-            ("witness", "weights"): ["1", "0", "0", "0"],
-            ("proof", "groups"): [{"records": [0]}, {"same_as": 0}],
-        },
-    )
-    refused(both, {}, "is not equivalent to the group of entry 0")
-    alike = {
-        ("problem", "adversaries"): [stored(KnownMarginals([0.75, 0.25], records=[0, 1]), TWO)],
-        ("witness", "weights"): ["0", "3/4", "1/4", "0"],
-    }
-    assert ends(tampered(both, alike))[1] == pytest.approx(LOG_2)
-
-
-def test_the_worst_group_counts():
-    choices = {"records": [0], "choices": pack(np.full((4, 2), 0.5))}
-    for entries in ([choices, {"records": [1]}], [{"records": [0]}, {**choices, "records": [1]}]):
-        parts = tampered(
-            CLASS,
-            {
-                ("problem", "mechanism"): TWO.to_dict(),
-                ("problem", "records"): [[0], [1]],
-                ("witness", "weights"): ["1", "0", "0", "0"],
-                ("proof", "groups"): entries,
-            },
-        )
-        assert ends(parts)[1] == pytest.approx(LOG_2)

@@ -11,14 +11,12 @@ from cvxleak import exact, proofs
 from cvxleak.exact.rationals import float_below
 from cvxleak.proofs import envelope
 from tests.proofs.forged import (
-    test_adversary_class,
     test_capacity,
     test_design,
     test_envelope,
     test_fixed_prior,
     test_local_dp,
     test_min_information,
-    test_record_leakage,
     test_release,
 )
 from tests.proofs.forging import ends, refused, tampered
@@ -44,8 +42,6 @@ HONEST = {
         (test_fixed_prior, test_fixed_prior.PARTS),
         (test_local_dp, test_local_dp.PARTS),
         (test_min_information, test_min_information.PARTS),
-        (test_record_leakage, {"choices": test_record_leakage.certificate()}),
-        (test_adversary_class, {"class": test_adversary_class.CLASS}),
         (test_release, {name: parts for name, (parts, _) in test_release.TRUTH.items()}),
     ]
     for name, parts in several.items()
