@@ -100,6 +100,7 @@ from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 __all__ = [
     "Cells",
     "about",
+    "about_independent",
     "audited_groups",
     "check_entry",
     "prove",
@@ -405,6 +406,25 @@ def about(problem: Mapping[str, Any]) -> str:
     if not told.is_leakage:
         more += f"; {told.name}"
     return f"{who}, adversaries with at least {floor:.12g} nats of uncertainty{more}"
+
+
+def about_independent(problem: Mapping[str, Any]) -> str:
+    """Say what a problem about independent records is about, once its ends are proved."""
+    record, told = problem["record"], GainForm.read(problem)
+    who = "the worst record" if record is None else f"record {record}"
+    if not told.is_leakage:
+        who = f"{told.name}, {who}"
+    if "laws" not in problem:
+        floor = reading.number(problem["entropy_floor"], "the entropy floor")
+        return f"{who}, product priors with an entropy of at least {floor:.12g} nats"
+    ((kind, known),) = problem["laws"].items()
+    if kind == "vertices":
+        return f"{who}, product priors whose distributions are mixtures of given ones"
+    words = {
+        "least_probability": "each value of each other record has a probability of",
+        "record_floor": "each other record's entropy in nats is",
+    }
+    return f"{who}, product priors; {words[kind]} at least {reading.number(known, kind):.12g}"
 
 
 Statement = tuple[Mechanism, float, list[tuple[int, ...]], tuple[Knowledge, ...]]
