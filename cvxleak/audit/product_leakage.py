@@ -163,7 +163,7 @@ class ProductLeakage(Problem):
 
     def __post_init__(self) -> None:
         mechanism = instance(self.mechanism, Mechanism, "mechanism")
-        space = mechanism.space
+        space, outputs = mechanism.space, mechanism.channel.outputs
         floor = real_number(self.entropy_floor, "entropy_floor", 0.0)
         if floor > space.max_entropy * (1 + 1e-12):
             raise InfeasibleError(
@@ -196,10 +196,10 @@ class ProductLeakage(Problem):
         if not floor:
             self._count_cases()
             return
-        cells = space.size * len(mechanism.channel.outputs)
+        cells = space.size * len(outputs)
         if space.size > DATASETS or cells > TABLE:
             raise ValidationError(
-                f"mechanism: found {short(space.size)} datasets and {len(mechanism.outputs)} "
+                f"mechanism: found {short(space.size)} datasets and {len(outputs)} "
                 f"outputs; product priors under a floor are searched on at most {DATASETS} "
                 f"datasets and {TABLE} probabilities"
             )

@@ -27,7 +27,7 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import arb, arb_poly, fmpq
+from flint import arb, arb_mat, arb_poly, fmpq
 from numpy.typing import NDArray
 
 from cvxleak.kernel.budget import charge
@@ -75,7 +75,11 @@ class Channels:
 
     def __init__(self, space: Space, rows: Mapping[Any, Row]) -> None:
         columns = list(zip(*(zip(*own, strict=True) for own, _ in space.stretches), strict=True))
-        self._units = [math.gcd(*(x - min(c) for c in one for x in c)) or 1 for one in columns]
+        lows = [[min(own) for own in one] for one in columns]
+        self._units = [
+            math.gcd(*(x - low for own, low in zip(one, low_, strict=True) for x in own)) or 1
+            for one, low_ in zip(columns, lows, strict=True)
+        ]
         numbers = [n for _, n in space.stretches]
         each = zip(columns, self._units, strict=True)
         tops = [1 + _inner([max(c) - min(c) for c in one], numbers) // unit for one, unit in each]
@@ -93,9 +97,9 @@ class Channels:
             steps = zip(first, digits, self._units, strict=True)
             total = space.add(tuple(x + d * unit for x, d, unit in steps))
             self.places[code] = space.place_of.get(total, -1)
-        self._rows = [rows[i].lo for i in range(len(rows))]
-        table = Many.table(np.array([list(row) for row in self._rows], dtype=object))
-        matrix = below(table.m - table.r, 1)
+        self._exact = arb_mat([list(rows[i].lo) for i in range(len(rows))])
+        middles = np.array([[float(x.mid()) for x in rows[i].lo] for i in range(len(rows))])
+        matrix = below(middles, 4)
         # Totals that the query does not have, at place -1, lead to no output.
         self.matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
 
@@ -145,19 +149,17 @@ class Channels:
                 one[code] += x
             charge("ball operations", self.totals)
             found = found * arb_poly([arb(x) for x in one]) ** n
-        weights = found.coeffs()
-        rows = []
+        table = []
         for code in self.codes(contributions):
-            at: dict[int, arb] = {}
-            for t, x in enumerate(weights):
+            at = [arb(0)] * self._exact.nrows()
+            for t, x in enumerate(found.coeffs()):
                 if not x == 0:
                     place = int(self.places[t + code])
                     need(place >= 0, "a total without a value")
-                    at[place] = at.get(place, arb(0)) + x
-            charge("ball operations", len(at) * self.matrix.shape[1])
-            columns = zip(*(self._rows[place] for place in at), strict=True)
-            rows.append([_mixed(at.values(), column) for column in columns])
-        return rows
+                    at[place] += x
+            table.append(at)
+        charge("ball operations", len(table) * self._exact.nrows() * self._exact.ncols())
+        return (arb_mat(table) * self._exact).tolist()
 
 
 def leaked(rows: Array, weights: Array, own: Sequence[Law]) -> Array:
@@ -189,13 +191,12 @@ def gained(rows: Array, p: Law, gain: Gain, times: Any) -> Array:
     each = [Many(rows[:, a]) for a in range(len(p))]
     mass = least(x.inner(one) for x in each)
     top = max(fmpq(0), *(x for action in gain.linear for x in action))
-    seen = gain.value([x * arb(q) for x, q in zip(each, p, strict=True)]).inner(one)
-    found, before = seen + (1 - mass) * arb(top), gain.value([arb(q) for q in p])
-    if times is None:
-        need(before > 0, "a factor of a gain that may be 0 or less")
-        found = found / before
-    else:
-        found = found - before * times
+    before = gain.value([arb(q) for q in p])
+    need(times is not None or before > 0, "a factor of a gain that may be 0 or less")
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = gain.value([x * arb(q) for x, q in zip(each, p, strict=True)]).inner(one)
+        found = seen + (1 - mass) * arb(top)
+        found = found / before if times is None else found - before * times
     return np.where(found.certain(), found.upper(), np.inf)
 
 
@@ -280,7 +281,3 @@ def _float(x: fmpq) -> float:
 
 def _inner(one: Any, other: Sequence[int]) -> int:
     return sum(x * n for x, n in zip(one, other, strict=True))
-
-
-def _mixed(weights: Any, column: Sequence[Any]) -> arb:
-    return sum((x * q for x, q in zip(weights, column, strict=True) if not q == 0), arb(0))
