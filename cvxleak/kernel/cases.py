@@ -149,14 +149,14 @@ class Channels:
                 one[code] += x
             charge("ball operations", self.totals)
             found = found * arb_poly([arb(x) for x in one]) ** n
+        weights = [(t, x) for t, x in enumerate(found.coeffs()) if not x == 0]
         table = []
         for code in self.codes(contributions):
             at = [arb(0)] * self._exact.nrows()
-            for t, x in enumerate(found.coeffs()):
-                if not x == 0:
-                    place = int(self.places[t + code])
-                    need(place >= 0, "a total without a value")
-                    at[place] += x
+            for t, x in weights:
+                place = int(self.places[t + code])
+                need(place >= 0, "a total without a value")
+                at[place] += x
             table.append(at)
         charge("ball operations", len(table) * self._exact.nrows() * self._exact.ncols())
         return (arb_mat(table) * self._exact).tolist()

@@ -121,9 +121,9 @@ def test_any_input_distribution_bounds():
         # No more than all of a record is told.
         told = problem(mechanism=Mechanism(count(3), np.eye(4)), laws=FLOOR)
         most = upper(ProductLeakage.read(told).upper(by_cases([[1e-9, 1.0]] * 3)))
+        assert arb(2).log() < arb(most) < 0.69314718056
     assert 0 < tight < loose
-    assert tight == pytest.approx(other, abs=1e-14)
-    assert arb(2).log() < arb(most) < 0.69314718056
+    assert tight < other
 
 
 FORGED = [
@@ -239,7 +239,8 @@ def test_an_interval_of_probabilities_for_a_record_floor():
     with precision():
         statement = ProductLeakage.read(problem(laws={"record_floor": 0.5}))
         ends = [upper(statement.upper(by_cases(EVEN, least=x))) for x in (0.0, 0.1, 0.199)]
-        values = [lower(statement.lower({**POINT, "least": x})) for x in (0.2, 0.3, 0.45)]
+        given = {**POINT, "weights": [[[0.5, 0.5], 1], [[1.0, 0.0], 2]]}
+        values = [lower(statement.lower({**given, "least": x})) for x in (0.2, 0.3, 0.45)]
     assert ends == sorted(ends, reverse=True)
     assert values[2] < values[0] < ends[2]
 
