@@ -1,18 +1,19 @@
 """The worst case of independent records whose distributions are in polytopes; the polytopes, read.
 
-`cvxleak.proofs.bounds.independent` defines the cases and explains why they are enough. In each
-case, the leakage is a concave function of the distribution of record i, which is a mixture of the
-vertices of its polytope. It is maximized by multiplying weights (Blahut and Arimoto, with longer
-steps), for all cases of a block at once, as long as they may be the worst. A gain is largest at one
-of finitely many distributions, the same in all cases (`cvxleak.proofs.bounds.independent_gains`).
+`cvxleak.kernel.independent` defines the cases and explains why they are enough. In each case, the
+leakage is a concave function of the distribution of record i, which is a mixture of the vertices of
+its polytope. It is maximized by multiplying weights (Blahut and Arimoto, with longer steps), for
+all cases of a block at once, as long as they may be the worst. A gain is largest at one of finitely
+many distributions, the same in all cases.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -24,31 +25,31 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, in_order, real_number
 from cvxleak.core.wording import counted
 from cvxleak.core.work import spend
+from cvxleak.kernel.cases import Law, Others, compositions, gained
+from cvxleak.kernel.independent import Person, ProductLeakage, corners
+from cvxleak.kernel.numbers import RefusedError, precision, proved
 from cvxleak.measures import gain_leakage, mutual_information
 from cvxleak.model import Mechanism, Prior, RecordSpace
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 from cvxleak.model.prior import as_prior
-from cvxleak.proofs.bounds.independent import (
-    IndependentRecords,
-    Vertices,
-    choices,
-    floats,
-    simplex,
-)
-from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
+from cvxleak.proofs.format import plain
 
 __all__ = [
     "Worst",
+    "floats",
     "interval",
     "known_laws",
     "law_leakage",
     "law_value",
     "mixed_laws",
     "per_record",
+    "statement_of",
     "weights_of",
     "worst_case",
     "worst_gain",
 ]
+
+Vertices = tuple[tuple[float, ...], ...]
 
 ITERATIONS = 400
 
@@ -85,58 +86,82 @@ class Worst:
     inputs: Array | None
     late: bool
 
-    def spread_over(self, setting: IndependentRecords, record: int) -> list[tuple[float, ...]]:
+    def spread_over(self, people: Sequence[Person], record: int) -> list[tuple[float, ...]]:
         """Return each record's weights on the vertices of its distribution."""
-        others = setting.others(record)
-        numbers = next(islice(choices(others), self.case, None))
-        weights: list[tuple[float, ...]] = [()] * setting.mechanism.space.records
+        members: dict[Person, list[int]] = {}
+        for i, person in enumerate(people):
+            members.setdefault(person, []).extend([i] * (i != record))
+        others = {person: own for person, own in members.items() if own}
+        ways = [compositions(len(own), len(person.vertices)) for person, own in others.items()]
+        numbers = next(islice(product(*ways), self.case, None))
+        weights: list[tuple[float, ...]] = [()] * len(people)
         weights[record] = self.weights
-        for (kind, members), counts in zip(others.items(), numbers, strict=True):
-            corners, start = simplex(len(kind.vertices)), 0
-            for corner, count in zip(corners, counts, strict=True):
-                for i in members[start : start + count]:
-                    weights[i] = corner
+        for (person, own), counts in zip(others.items(), numbers, strict=True):
+            start = 0
+            for corner, count in zip(np.eye(len(person.vertices)), counts, strict=True):
+                for i in own[start : start + count]:
+                    weights[i] = tuple(corner.tolist())
                 start += count
         return weights
 
 
-def worst_case(setting: IndependentRecords, record: int, clock: Clock) -> Worst:
+def statement_of(problem: Mapping[str, Any]) -> ProductLeakage:
+    """Return what the proof kernel makes of a problem.
+
+    Raises
+    ------
+    ValidationError
+        The kernel refuses it.
+    """
+    try:
+        with precision():
+            return ProductLeakage.read(plain(problem))
+    except RefusedError as error:
+        raise ValidationError(f"mechanism: {error}") from error
+
+
+def worst_case(
+    statement: ProductLeakage, people: Sequence[Person], record: int, clock: Clock
+) -> Worst:
     """Return the case in which a record leaks most, over mixtures of its own vertices."""
-    own = floats(setting.own[record])
-    inputs = np.full((setting.cases(record), len(own)), 1 / len(own))
-    rough = [
-        _values(block.rows, own, inputs[: len(block.rows)]) for block in setting.blocks(record)
-    ]
+    own = floats(people[record].own)
+    inputs = np.full((statement.cases(people, record), len(own)), 1 / len(own))
+    rough = [_values(rows, own, inputs[: len(rows)]) for rows in statement.blocks(people, record)]
     values = np.concatenate([value for value, _ in rough])
     above = np.concatenate([slopes.max(axis=1) for _, slopes in rough])
     best, start, late = float(values.max()), 0, False
-    for block in setting.blocks(record):
-        here = np.arange(start, start + len(block.rows))
+    for block in statement.blocks(people, record):
+        here = np.arange(start, start + len(block))
         start += len(here)
         open_ = here[above[here] > best + SHARP * abs(best)]
         if len(open_) and not late:
-            rows = block.rows[open_ - here[0]]
+            rows = block[open_ - here[0]]
             inputs[open_], values[open_], late = _improved(rows, own, inputs[open_], best, clock)
             best = max(best, float(values.max()))
     case = int(np.argmax(values))
     return Worst(float(values[case]), case, tuple(inputs[case].tolist()), inputs, late)
 
 
-def worst_gain(setting: IndependentRecords, record: int, told: GainForm) -> Worst:
+def worst_gain(statement: ProductLeakage, people: Sequence[Person], record: int) -> Worst:
     """Return the case in which a gain is largest, over mixtures of the record's own vertices."""
-    own = setting.own[record]
-    actions = actions_of(told.gain, len(own[0]))
-    weights = corners(actions, own)
-    laws = laws_of(weights, own)
+    own = people[record].own
+    gain = statement.gain(len(own[0]))
     best, start = Worst(-math.inf, 0, (), None, False), 0
-    for block in setting.blocks(record):
-        values, _ = gain_ends(block, laws, 1, actions, told.form)
-        case, law = np.unravel_index(int(values.argmax()), values.shape)
-        if values[case, law] > best.value:
-            mixture = tuple(int(x.p) / int(x.q) for x in weights[law])
-            best = Worst(float(values[case, law]), start + int(case), mixture, None, False)
-        start += len(values)
+    places = corners(gain, own)
+    for rows in statement.blocks(people, record):
+        for weights, law in places:
+            values = gained(rows, law, gain, statement.times)
+            case = int(values.argmax())
+            if values[case] > best.value:
+                mixture = tuple(floats([weights])[0].tolist())
+                best = Worst(float(values[case]), start + case, mixture, None, False)
+        start += len(rows)
     return best
+
+
+def floats(rows: Sequence[Law]) -> Array:
+    """Return distributions of exact numbers as floats."""
+    return np.array([[int(x.p) / int(x.q) for x in row] for row in rows])
 
 
 def _values(rows: Array, own: Array, weights: Array) -> tuple[Array, Array]:
@@ -268,40 +293,44 @@ def _least_probability(floor: float) -> float:
     return low
 
 
-def weights_of(law: Array, vertices: Vertices) -> tuple[Array, float]:
+def weights_of(law: Array, vertices: Sequence[Law]) -> tuple[Array, float]:
     """Return weights on the vertices whose mixture is near a distribution, and its distance."""
-    corners = floats(vertices)
-    found, _ = nnls(np.vstack([corners.T, np.ones(len(corners))]), np.append(law, 1.0))
-    found = found / found.sum() if found.sum() > 0 else np.full(len(corners), 1 / len(corners))
-    return found, float(np.abs(found @ corners - law).max())
+    table = floats(vertices)
+    found, _ = nnls(np.vstack([table.T, np.ones(len(table))]), np.append(law, 1.0))
+    found = found / found.sum() if found.sum() > 0 else np.full(len(table), 1 / len(table))
+    return found, float(np.abs(found @ table - law).max())
 
 
 def mixed_laws(
-    setting: IndependentRecords, record: int, weights: Sequence[tuple[float, ...]]
+    people: Sequence[Person], record: int, weights: Sequence[tuple[float, ...]]
 ) -> tuple[tuple[float, ...], ...]:
     """Return the distributions that weights on the vertices stand for."""
     known: dict[Any, tuple[float, ...]] = {}
-    for i, one in enumerate(weights):
-        vertices = setting.own[i] if i == record else setting.hulls[i]
-        key = one, vertices
+    found = []
+    for i, (person, one) in enumerate(zip(people, weights, strict=True)):
+        key = person, one, i == record
         if key not in known:
-            law = np.array(one) @ floats(vertices)
+            law = np.array(one) @ floats(person.own if i == record else person.vertices)
             known[key] = tuple((law / law.sum()).tolist())
-    return tuple(
-        known[one, setting.own[i] if i == record else setting.hulls[i]]
-        for i, one in enumerate(weights)
-    )
+        found.append(known[key])
+    return tuple(found)
 
 
 def law_leakage(
-    mechanism: Mechanism,
+    given: Mechanism | ProductLeakage,
     record: int,
     laws: Sequence[tuple[float, ...]],
     told: GainForm = LEAKAGE,
 ) -> float:
     """Return I(X_i;Y) under a product prior, in nats, or another gain (floating point)."""
-    whole = [simplex(size) for size in mechanism.space.shape]
-    rows = IndependentRecords(mechanism, whole).at(record, laws, 0).rows[0]
+    if isinstance(given, Mechanism):
+        given = statement_of({"mechanism": given.to_dict(), "record": None, "entropy_floor": 0})
+    each = [own for own, n in given.space.stretches for _ in range(n)]
+    pairs = list(zip(each, laws, strict=True))
+    alike = Counter(pairs[:record] + pairs[record + 1 :])
+    others = [Others(own, (tuple(map(proved, law)),), n) for (own, law), n in alike.items()]
+    with precision():
+        (rows,) = next(given.channels.blocks(each[record], others))
     return law_value(np.array(laws[record]), rows / rows.sum(axis=1, keepdims=True), told)
 
 

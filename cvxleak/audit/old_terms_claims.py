@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cvxleak.audit.old_terms import Term, posteriors_of, upper_term
-from cvxleak.exact.packing import unpack
+from cvxleak.audit.old_terms import Term, posteriors_of
 from cvxleak.kernel.capacity import Capacity
 from cvxleak.kernel.claims import KINDS
-from cvxleak.kernel.independent import ProductLeakage
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import exact, law, lower, precision, proved, upper
-from cvxleak.kernel.reading import pack
 from cvxleak.proofs.format import plain
 
 __all__ = ["claimed", "difference", "terms_of"]
@@ -33,7 +30,6 @@ def terms_of(kind: str, problem: Parts, witness: Parts, proof: Parts) -> tuple[T
         "gaussian-dp": _pairs,
         "zcdp": _zcdp,
         "total-disclosure": _disclosure,
-        "product-leakage": _product,
     }
     with precision():
         return makers[kind](problem, witness, proof)
@@ -77,30 +73,6 @@ def _disclosure(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Ter
 
 def _group(statement: RecordLeakage, records: Any) -> tuple[int, ...]:
     return tuple(sorted(statement.space.run_of(i) for i in records))
-
-
-def _product(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
-    statement = ProductLeakage.read(problem)
-    below = {"rule": "point", "record": witness["record"]}
-    if "laws" in problem:
-        below["weights"] = witness["weights"]
-        inputs = [pack(unpack(one), "<f8") for one in proof["inputs"]]
-        above: Term = {"rule": "corners", "inputs": inputs}
-        for term, part in ((below, witness), (above, proof)):
-            if part["least_probability"] is not None:
-                term["least"] = part["least_probability"]
-        return below, above
-    below["weights"] = [[weights, 1] for weights in witness["laws"]]
-    if proof["contexts"] is not None:
-        audited = len(statement.audited(statement.kinds()))
-        found = [pack(unpack(one), "<f8") for one in proof["contexts"]]
-        if len(found) == audited:
-            return below, {"rule": "contexts", "inputs": found}
-    records = None if problem["record"] is None else [[problem["record"]]]
-    whole = {"mechanism": problem["mechanism"], "entropy_floor": problem["entropy_floor"]}
-    asked = {**whole, "size": 1, "records": records}
-    found = upper_term(RecordLeakage.read(asked), asked, {"groups": []})
-    return below, {"rule": "audit", "groups": found["groups"]}
 
 
 def difference(capacity: Term, leakage: Term) -> Term:

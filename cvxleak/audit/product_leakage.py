@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
@@ -24,6 +25,7 @@ from cvxleak.audit.cases import (
     law_leakage,
     mixed_laws,
     per_record,
+    statement_of,
     weights_of,
     worst_case,
     worst_gain,
@@ -42,8 +44,10 @@ from cvxleak.core.validation import (
     real_number,
     short,
 )
-from cvxleak.exact import balls
-from cvxleak.exact.packing import pack
+from cvxleak.kernel.independent import Person, corners
+from cvxleak.kernel.independent import ProductLeakage as Statement
+from cvxleak.kernel.numbers import RefusedError, least, lower, precision, proved, upper
+from cvxleak.kernel.reading import pack
 from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
@@ -51,14 +55,11 @@ from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
-from cvxleak.proofs import product_leakage as prover
-from cvxleak.proofs.bounds.independent import IndependentRecords
-from cvxleak.proofs.bounds.independent_gains import actions_of, corners, laws_of
 
 __all__ = ["ProductLeakage", "product_leakage"]
 
-TABLE_LIMIT = 1 << 22
-"""Most probabilities in the rows of all datasets."""
+DATASETS, TABLE = 1 << 16, 1 << 22
+"""Most datasets that product priors under a floor are searched on, and most probabilities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ class ProductLeakage(Problem):
 
     def __post_init__(self) -> None:
         mechanism = instance(self.mechanism, Mechanism, "mechanism")
-        space = mechanism.space
+        space, outputs = mechanism.space, mechanism.channel.outputs
         floor = real_number(self.entropy_floor, "entropy_floor", 0.0)
         if floor > space.max_entropy * (1 + 1e-12):
             raise InfeasibleError(
@@ -193,16 +194,14 @@ class ProductLeakage(Problem):
         if not self.told.is_leakage:
             self._check_gain()
         if not floor:
-            cases = self._cases
-            for i in cases.attacked(self._record):
-                cases.cases(i)
+            self._count_cases()
             return
-        cells = space.size * len(mechanism.outputs)
-        if space.size > prover.SIZE_LIMIT or cells > TABLE_LIMIT:
+        cells = space.size * len(outputs)
+        if space.size > DATASETS or cells > TABLE:
             raise ValidationError(
-                f"mechanism: found {short(space.size)} datasets and {len(mechanism.outputs)} "
-                f"outputs; product priors under a floor are searched on at most "
-                f"{prover.SIZE_LIMIT} datasets and {TABLE_LIMIT} probabilities"
+                f"mechanism: found {short(space.size)} datasets and {len(outputs)} "
+                f"outputs; product priors under a floor are searched on at most {DATASETS} "
+                f"datasets and {TABLE} probabilities"
             )
 
     @property
@@ -230,14 +229,42 @@ class ProductLeakage(Problem):
                 "adversary who already knows its value has the largest gain; give laws or an "
                 "entropy_floor, or use 'rise' or 'factor'"
             )
-        for own in {self._cases.own[i] for i in self.attacked}:
-            actions = actions_of(self.gain, len(own[0]))
-            laws = laws_of(corners(actions, own), own)
-            if self.form == "factor" and not (laws @ actions.T).max(axis=1).min() > 0:
+        for k in sizes:
+            if self.gain.rows(k) is None:
                 raise ValidationError(
-                    f"form: found 'factor' for {self.gain!r}, which is not positive for all "
-                    "distributions of the attacked record; use 'rise'"
+                    f"gain: found {short(self.gain)} ({self.form}) of {k} values; of independent "
+                    "records the gains of guesses and of at most a thousand actions are bounded "
+                    "(Guess, GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage "
+                    "bounds it for all adversaries"
                 )
+        lowest = self._least_gain()
+        if self.form == "factor" and not lowest > 0:
+            raise ValidationError(
+                f"form: found 'factor' for {self.gain!r}, which is not positive for all "
+                "distributions of the attacked record; use 'rise'"
+            )
+
+    def _least_gain(self) -> Any:
+        """Return the least gain without the output; refuse a gain of too many corners."""
+        found = []
+        try:
+            for own in {self._people[i].own for i in self.attacked}:
+                gain = self._statement.gain(len(own[0]))
+                found += [gain.value([arb(x) for x in law]) for _, law in corners(gain, own)]
+        except RefusedError as error:
+            raise ValidationError(f"gain: {error}") from error
+        return least(found)
+
+    def _count_cases(self) -> None:
+        """Refuse more totals or cases than are gone through."""
+        statement, people = self._statement, self._people
+        try:
+            with precision():
+                for i in statement.audited(people):
+                    statement.cases(people, i)
+                _ = statement.channels
+        except RefusedError as error:
+            raise ValidationError(f"mechanism: {error}") from error
 
     @property
     def attacked(self) -> tuple[int, ...]:
@@ -264,13 +291,25 @@ class ProductLeakage(Problem):
         """Least probabilities that a record floor allows, a little less and a little more."""
         return (None, None) if self.record_floor is None else interval(self.record_floor)
 
-    def _setting(self, least: float | None) -> IndependentRecords:
-        space = self.mechanism.space
-        return IndependentRecords(self.mechanism, *prover.hulls(space, self._known, least))
+    @cached_property
+    def _statement(self) -> Statement:
+        """What is to be proved."""
+        content = {"mechanism": self.mechanism.to_dict(), "record": self._record}
+        return statement_of({**content, "laws": self._known, **self.told.to_dict()})
 
     @cached_property
-    def _cases(self) -> IndependentRecords:
-        return self._setting(self._least[0])
+    def _people(self) -> list[Person]:
+        """What is known of each record, or a little less of a record floor."""
+        return self._statement.people(self._proved(0))
+
+    @cached_property
+    def _inside(self) -> list[Person]:
+        """What is known of each record, or a little more of a record floor."""
+        return self._statement.people(self._proved(1))
+
+    def _proved(self, side: int) -> Any:
+        least = self._least[side]
+        return None if least is None else proved(least)
 
     def _search(self, *, rng: int | np.random.Generator | None = 0) -> Search:
         random = generator(rng)
@@ -288,50 +327,43 @@ class ProductLeakage(Problem):
 
     def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         """Go through the cases, and prove both bounds."""
-        inside, outside = self._setting(self._least[1]), self._cases
-        audited = outside.attacked(self._record)
-        told = self.told
-        found = [
-            worst_case(outside, i, clock) if told.is_leakage else worst_gain(outside, i, told)
-            for i in audited
-        ]
-        best = max(range(len(found)), key=lambda place: found[place].value)
-        record, case = audited[best], found[best]
-        weights = case.spread_over(inside, record)
-        problem = {
-            "mechanism": self.mechanism.to_dict(),
-            "record": self._record,
-            "laws": self._known,
-            **told.to_dict(),
-        }
-        witness = self._stored(record, weights)
-        proof = {
-            "inputs": [pack(one.inputs) for one in found if one.inputs is not None] or None,
-            "least_probability": to_json(self._least[0]),
-        }
-        with balls.precision():
-            lower, upper = prover.prove(problem, witness, proof)
+        statement, people = self._statement, self._people
+        with precision():
+            audited = statement.audited(people)
+            found = [
+                worst_case(statement, people, i, clock)
+                if self.told.is_leakage
+                else worst_gain(statement, people, i)
+                for i in audited
+            ]
+            best = max(range(len(found)), key=lambda place: found[place].value)
+            record, case = audited[best], found[best]
+            weights = case.spread_over(people, record)
+            below = self._stored(record, weights)
+            above: dict[str, Any] = {"rule": "corners", **self._floored(0)}
+            if self.told.is_leakage:
+                above["inputs"] = [pack(one.inputs, "<f8") for one in found]
+            ends = lower(statement.lower(below)), upper(statement.upper(above))
         stopped = Stopped.at_limit(clock) if any(one.late for one in found) else Stopped.ROUNDING
-        adversary = self._adversary(inside, record, weights)
+        adversary = self._adversary(record, weights)
         method = (
             "all cases in which the other records are at a vertex of what is known of them, "
             "because the leakage is convex in each of their distributions"
         )
-        parts = (problem, witness, proof)
-        return Found(lower, upper, adversary, parts, stats={"method": method}), stopped
+        parts = (statement.problem, below, above)
+        return Found(*ends, adversary, parts, stats={"method": method}), stopped
+
+    def _floored(self, side: int) -> dict[str, Any]:
+        """Return what the term of an end says of a record floor."""
+        least = self._least[side]
+        return {} if least is None else {"least": least}
 
     def _stored(self, record: int, weights: Sequence[tuple[float, ...]]) -> dict[str, Any]:
         runs = [[list(one), len(list(run))] for one, run in groupby(weights)]
-        return {
-            "record": record,
-            "weights": runs,
-            "least_probability": to_json(self._least[1]),
-        }
+        return {"rule": "point", "record": record, "weights": runs, **self._floored(1)}
 
-    def _adversary(
-        self, inside: IndependentRecords, record: int, weights: Sequence[tuple[float, ...]]
-    ) -> IndependentAdversary:
-        laws = mixed_laws(inside, record, weights)
+    def _adversary(self, record: int, weights: Sequence[tuple[float, ...]]) -> IndependentAdversary:
+        laws = mixed_laws(self._inside, record, weights)
         return IndependentAdversary(self.mechanism, (record,), laws)
 
     def _measure(
@@ -363,23 +395,23 @@ class ProductLeakage(Problem):
             return value, {**missed, "entropy is at least the floor": short_of}
         written = [tuple(law.tolist()) for law in laws]
         record = self._worst(records, written)
-        off_by = max(w[1] for w in self._weights(self._cases, record, written))
-        value = law_leakage(self.mechanism, record, written, self.told)
+        off_by = max(w[1] for w in self._weights(self._people, record, written))
+        value = law_leakage(self._statement, record, written, self.told)
         return value, {**missed, "distributions are in their polytopes": off_by}
 
     def _worst(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> int:
         """Return which of the records leaks most."""
-        codes = self._cases.codes
+        people = self._people
         # Those that add the same to the total and have the same distribution leak alike.
-        alike = {(codes[i], laws[i]): i for i in reversed(records)}
-        return max(alike.values(), key=lambda i: law_leakage(self.mechanism, i, laws, self.told))
+        alike = {(people[i].contributions, laws[i]): i for i in reversed(records)}
+        return max(alike.values(), key=lambda i: law_leakage(self._statement, i, laws, self.told))
 
     def _weights(
-        self, setting: IndependentRecords, record: int, laws: list[tuple[float, ...]]
+        self, people: Sequence[Person], record: int, laws: list[tuple[float, ...]]
     ) -> list[tuple[Array, float]]:
         """Return each record's weights on its vertices, and how far the mixture is off."""
-        vertices = [*setting.hulls]
-        vertices[record] = setting.own[record]
+        vertices = [person.vertices for person in people]
+        vertices[record] = people[record].own
         pairs = list(zip(laws, vertices, strict=True))
         known = {pair: weights_of(np.array(pair[0]), pair[1]) for pair in set(pairs)}
         return [known[pair] for pair in pairs]
@@ -408,13 +440,12 @@ class ProductLeakage(Problem):
             np.concatenate(laws),
             np.concatenate([np.full(n, 1 / n) for n in space.shape]),
             lambda p: IndependentAdversary(self.mechanism, (record,), tuple(map(tuple, parts(p)))),
-            lambda p: {"record": record, "laws": parts(p)},
+            lambda p: {"rule": "point", "record": record, "weights": [[x, 1] for x in parts(p)]},
         )
 
     def _toward_center(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> Toward:
-        inside = self._setting(self._least[1])
         record = self._worst(records, laws)
-        weights = [found for found, _ in self._weights(inside, record, laws)]
+        weights = [found for found, _ in self._weights(self._inside, record, laws)]
         ends = np.cumsum([len(one) for one in weights])[:-1]
 
         def parts(point: Array) -> list[tuple[float, ...]]:
@@ -423,7 +454,7 @@ class ProductLeakage(Problem):
         return mixtures(
             np.concatenate(weights),
             np.concatenate([np.full(len(one), 1 / len(one)) for one in weights]),
-            lambda p: self._adversary(inside, record, parts(p)),
+            lambda p: self._adversary(record, parts(p)),
             lambda p: self._stored(record, parts(p)),
         )
 

@@ -6,32 +6,32 @@ with the other records known, or an audit of all priors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from flint import arb
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
 
-from cvxleak.audit.cases import law_value
+from cvxleak.audit.cases import floats, law_value, statement_of
+from cvxleak.audit.old_terms import upper_term
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.core.clock import Stop
-from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.exact import balls
-from cvxleak.exact.packing import pack
+from cvxleak.kernel import leakage
+from cvxleak.kernel.cases import gained
+from cvxleak.kernel.independent import ProductLeakage, corners
+from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
+from cvxleak.kernel.reading import pack
 from cvxleak.model import Mechanism
 from cvxleak.model.gain_form import GainForm
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
-from cvxleak.proofs import product_leakage as prover
-from cvxleak.proofs.bounds.independent import Rows, simplex
-from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
 
 __all__ = ["ProductSearch", "value_of"]
 
@@ -63,80 +63,73 @@ class ProductSearch:
         self._problem, self._adversary, self._rng = problem, adversary, rng
         self._told = problem.told
         mechanism = self._mechanism = problem.mechanism
-        with balls.precision():
-            most = sum(balls.round_down(arb(n).log()) for n in mechanism.space.shape)
+        most = sum(map(math.log, mechanism.space.shape))
         self._floor = min(problem.entropy_floor, max(most - 1e-12, 0.0))
-        attacked = mechanism.groups(1) if problem.records is None else [problem.records]
-        self._audited = [group[0] for group in attacked]
+        chosen = None if problem.records is None else problem.records[0]
+        self._statement = statement_of(
+            {
+                "mechanism": mechanism.to_dict(),
+                "entropy_floor": self._floor,
+                "record": chosen,
+                **self._told.to_dict(),
+            }
+        )
+        self._audited = self._statement.audited(self._statement.people())
         self._contexts: list[tuple[Array, Array, list[Any]] | None] | None = None
         self._best: tuple[int, list[Array]] | None = None
         self._searched = False  # to the end
         self._audit: Audit | CellAudit | None = None
-        self._proved: tuple[float, float, dict[str, Any]] | None = None
+        self._proved: tuple[float, float, dict[str, Any], dict[str, Any]] | None = None
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
         """Look for distributions; audit the mechanism if the capacities are not enough."""
         if not self._searched:
             self._look(stop)
-        lower, upper, _ = self._without_audit()
-        if gap.closed(lower, upper):
+        below, above, *_ = self._without_audit()
+        if gap.closed(below, above):
             return Stopped.TOLERANCE
         if self._audit is None:
             asked = self._problem
             problem = RecordLeakage(
                 self._mechanism, self._floor, asked.records, gain=asked.gain, form=asked.form
             )
-            leakage = self._told.is_leakage
-            self._audit = (Audit if leakage else CellAudit)(problem, self._rng, Reporter())
+            kind = Audit if self._told.is_leakage else CellAudit
+            self._audit = kind(problem, self._rng, Reporter())
         stopped = self._audit.advance(gap, stop)
-        if stopped is not Stopped.TOLERANCE or gap.closed(lower, min(upper, self._audit.upper)):
+        if stopped is not Stopped.TOLERANCE or gap.closed(below, min(above, self._audit.upper)):
             return stopped
         # Others leak more than who takes records apart.
         return Stopped.NO_PROGRESS if self._searched else Stopped.at_limit(stop.clock)
 
     def found(self, gap: Gap) -> Found:
         """Return the best distributions so far, with what proves both bounds."""
-        record, laws = self._laws
-        written = [law.tolist() for law in laws]
-        lower, upper, proof = self._without_audit()
-        if self._audit is not None:
-            searched = self._audit
-            audited = searched.entries() if isinstance(searched, Audit) else searched.found(gap)
-            if audited.upper < upper:
-                assert audited.parts is not None  # only of a gain that no certificate can hold
-                _, witness, proved = audited.parts
-                proof = {**proof, "audit": {"witness": witness, "proof": proved}}
-                upper = audited.upper
-        witness = self._adversary(record, laws)
-        parts = (self._content, {"record": record, "laws": written}, proof)
+        least, most, point, term = self._without_audit()
         above = "the capacity of the record's channel if the other records are known"
-        if "audit" in proof:
-            above = "an audit of all adversaries with this entropy"
+        if self._audit is not None:
+            audited = self._audit.found(gap)
+            if audited.upper < most:
+                assert audited.parts is not None  # only of a gain that no certificate can hold
+                term, most = _audit(audited.parts[2]), audited.upper
+                above = "an audit of all adversaries with this entropy"
+        parts = (self._statement.problem, point, term)
         method = (
             "local search from below, because the leakage is not concave in the distributions; "
             f"from above {above}, because it is the lower of two bounds"
         )
-        return Found(lower, upper, witness, parts, stats={"method": method})
+        witness = self._adversary(*self._laws)
+        return Found(least, most, witness, parts, stats={"method": method})
 
     def proof_seconds(self) -> float:
         """Return about how long the proof of the audit will take."""
         return 0.0 if self._audit is None else self._audit.proof_seconds()
 
     @property
-    def _content(self) -> dict[str, Any]:
-        """What a certificate says of the problem."""
-        chosen = None if self._problem.records is None else self._problem.records[0]
-        mechanism = self._mechanism.to_dict()
-        content = {"mechanism": mechanism, "entropy_floor": self._floor, "record": chosen}
-        return {**content, **self._told.to_dict()}
-
-    @property
     def _lines(self) -> list[tuple[Array, Array, list[Any]] | None]:
         if self._contexts is None:
             self._contexts = [
-                _capacities(self._mechanism, i)
+                _capacities(self._statement, i)
                 if self._told.is_leakage
-                else _gains(self._mechanism, i, self._told)
+                else _gains(self._statement, i)
                 for i in self._audited
             ]
         return self._contexts
@@ -158,20 +151,34 @@ class ProductSearch:
         self._best = max(known + found, key=lambda one: value_of(self._mechanism, *one, self._told))
         self._searched, self._proved = not stop(), None
 
-    def _without_audit(self) -> tuple[float, float, dict[str, Any]]:
-        """Return the bounds by the distributions and the contexts' capacities, and the proof."""
+    def _without_audit(self) -> tuple[float, float, dict[str, Any], dict[str, Any]]:
+        """Return the bounds by the distributions and the contexts' capacities, and their terms."""
         record, laws = self._laws
         if self._proved is None:
-            witness = {"record": record, "laws": [law.tolist() for law in laws]}
-            proof: dict[str, Any] = {"contexts": None, "audit": None}
+            runs = [[law.tolist(), 1] for law in laws]
+            below = {"rule": "point", "record": record, "weights": runs}
             lines = [one for one in self._lines if one is not None]
-            if len(lines) == len(self._lines):
-                packed = [pack(one[0]) for one in lines]
-                proof["contexts"] = packed if self._told.is_leakage else prover.CORNERS
-            with balls.precision():
-                ends = prover.prove(self._content, witness, proof)
-            self._proved = *ends, proof
+            with precision():
+                if len(lines) < len(self._lines):
+                    above = self._ceiling()
+                elif self._told.is_leakage:
+                    packed = [pack(inputs, "<f8") for inputs, *_ in lines]
+                    above = {"rule": "contexts", "inputs": packed}
+                else:
+                    above = {"rule": "contexts"}
+                ends = lower(self._statement.lower(below)), upper(self._statement.upper(above))
+            self._proved = *ends, below, above
         return self._proved
+
+    def _ceiling(self) -> dict[str, Any]:
+        """Return the term of what no adversary is above."""
+        whole = self._statement.audit
+        return _audit(upper_term(leakage.RecordLeakage.read(whole), whole, {"groups": []}))
+
+
+def _audit(term: Any) -> dict[str, Any]:
+    """Return the term of an upper end by that of an audit of all adversaries."""
+    return {"rule": "audit", "groups": term["groups"]}
 
 
 def _rows(mechanism: Mechanism) -> Array:
@@ -199,34 +206,31 @@ def _told(pi: Array, channel: Array, told: GainForm) -> float:
     return law_value(pi, channel / channel.sum(axis=1, keepdims=True), told)
 
 
-def _gains(
-    mechanism: Mechanism, record: int, told: GainForm
-) -> tuple[Array, Array, list[Any]] | None:
+def _gains(statement: ProductLeakage, record: int) -> tuple[Array, Array, list[Any]] | None:
     """Return the best distribution and what it gains for every context of the others."""
-    lines, size = mechanism.query.lines(record), mechanism.space.shape[record]
-    if len(lines) > LINES_LIMIT:
-        return None
-    try:
-        actions, whole = actions_of(told.gain, size), simplex(size)
-        laws = laws_of(corners(actions, whole), whole)
-    except ValidationError:
-        return None
-    found = []
-    for line in lines:
-        rows = Rows(mechanism.channel.matrix[list(line)][None], 1.0)
-        values = gain_ends(rows, laws, 1, actions, told.form)[0][0]
-        found.append((laws[values.argmax()], values.max()))
-    inputs, values = zip(*found, strict=True)
-    return np.array(inputs), np.array(values), list(lines)
+    with precision():
+        people = statement.people()
+        gain = statement.gain(len(people[record].own))
+        lines = statement.contexts(people[record].contributions)
+        if len(lines) > LINES_LIMIT:
+            return None
+        (rows,) = statement.blocks(people, record)
+        try:
+            laws = [law for _, law in corners(gain, people[record].own)]
+        except RefusedError:
+            return None
+        values = np.array([gained(rows, law, gain, statement.times) for law in laws])
+    return floats(laws)[values.argmax(axis=0)], values.max(axis=0), lines
 
 
-def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[Any]] | None:
+def _capacities(statement: ProductLeakage, record: int) -> tuple[Array, Array, list[Any]] | None:
     """Return an input distribution and an attained value for every context of the others."""
-    lines = mechanism.query.lines(record)
-    if len(lines) > LINES_LIMIT:
-        return None
-    rows = mechanism.channel.matrix[np.array(lines)]
-    rows = np.where(rows < 1e-200, 0.0, rows)  # half of the least float is 0, and its log -inf
+    with precision():
+        people = statement.people()
+        lines = statement.contexts(people[record].contributions)
+        if len(lines) > LINES_LIMIT:
+            return None
+        (rows,) = statement.blocks(people, record)
     pi = np.full(rows.shape[:2], 1 / rows.shape[1])
     for _ in range(500):
         output = np.einsum("ca,cay->cy", pi, rows)
@@ -236,7 +240,7 @@ def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[A
         pi /= pi.sum(axis=1, keepdims=True)
     output = np.einsum("ca,cay->cy", pi, rows)
     values = (pi * rel_entr(rows, output[:, None]).sum(axis=2)).sum(axis=1)
-    return pi, values, list(lines)
+    return pi, values, lines
 
 
 class _LateError(Exception):

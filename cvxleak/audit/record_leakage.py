@@ -95,8 +95,8 @@ class RecordLeakage(Problem):
     ------
     ValidationError
         Arguments of the wrong kind; a user-defined gain without `rows`, that is not convex, or
-        whose methods do not return what `Gain` specifies; form "factor" of a gain that is not positive; for real
-        outputs, a gain other than Shannon's.
+        whose methods do not return what `Gain` specifies; form "factor" of a gain that is not
+        positive; for real outputs, a gain other than Shannon's.
     InfeasibleError
         b above log|X|; the message gives the maximum. From `solve`: no prior was found that
         satisfies `adversaries` and has entropy at least b.

@@ -9,7 +9,7 @@ whose fields are its signature, and whose `evaluate` is written once for all typ
 - `space`, `knowledge`, `noise`, `gains`, `view`: what a proof is about;
 - `terms`, `lemmas`: what a rule is, and what rules share;
 - `majorants`, `values`, `ratio`, `bounds`, `covers`: the rules;
-- `leakage`, `claims`: statements, and the check of a file.
+- `leakage`, `independent` (with `cases`), `claims`: statements, and the check of a file.
 
 It imports NumPy, python-flint, the standard library and itself.
 """

@@ -23,6 +23,7 @@ from cvxleak.kernel import bounds, covers, majorants, ratio, values
 from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.budget import limited
 from cvxleak.kernel.disclosure import TotalDisclosure
+from cvxleak.kernel.independent import ProductLeakage
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, exact, lower, need, precision, upper
 from cvxleak.kernel.reading import bound, parts
@@ -56,6 +57,7 @@ class Statement(Protocol):
 
 KINDS: dict[str, type[Statement]] = {
     "balance": Balance,
+    "product-leakage": ProductLeakage,
     "record-leakage": RecordLeakage,
     "total-disclosure": TotalDisclosure,
 }

@@ -1,7 +1,7 @@
 r"""Claims of kind ``product-leakage``: the largest leakage about a record if all are independent.
 
-The problem is {"mechanism", "record": i, or null for all records} and what is known of the records'
-distributions:
+The problem is {"mechanism", "record": i, or null for all records}, perhaps "gain" with "form", as
+for ``record-leakage``, and what is known of the records' distributions:
 
 - "entropy_floor": b, for all product priors with H(X) >= b; or "laws", one of
 - {"vertices": [[distributions, how many records in a row], ...]}: each record's distribution is a
@@ -19,8 +19,9 @@ the vertices are unit vectors if only a floor is known. The terms of the upper e
   a distribution for each context of the others}, and {"rule": "audit", "groups"}: the groups' terms
   of ``record-leakage`` at the same floor, which covers product priors.
 
-With a record floor both have "least", too: H(X_j) >= h says that both probabilities are x or more,
-for the x < 1/2 with h(x) = h. A witness gives an x with h(x) >= h, an upper end one with h(x) <= h.
+A gain has no "inputs". With a record floor both ends have "least", too: H(X_j) >= h says that both
+probabilities are x or more, for the x < 1/2 with h(x) = h. A witness gives an x with h(x) >= h, an
+upper end one with h(x) <= h.
 
 CORNER. For a fixed distribution of record i, I(X_i;Y) is convex in the channel W from X_i to Y,
 which is affine in the distribution of each other record. So is its largest value over the
@@ -33,48 +34,58 @@ over the vertices v of record i, for every distribution s (Kemperman), here that
 vertices; and I <= H(X_i) <= log k. If only a floor on H(X) is known, which excludes priors but adds
 none, the vertices are unit vectors: the others are known, and contexts that give the same row for
 each value of X_i are one.
+
+The same holds for a gain G = max_w <g_w, .>: sum_y G(p W_y) is convex in W, and G(p) does not
+depend on it. Where action w is best without the output, G(p) = <g_w, p>, and both sum_y G(p W_y) -
+T <g_w, p> and, where <g_w, p> > 0, the level sets of the quotient are convex in p. So either is
+largest at a vertex of one of these regions. Written as a mixture of the vertices of record i, with
+weights x, those that are positive at such a vertex are determined by sum x = 1 and by as many
+actions that are equally good there.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
-from flint import arb, fmpq
+import numpy as np
+from flint import arb, fmpq, fmpq_mat
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.gains import Shannon
-from cvxleak.kernel.leakage import RecordLeakage, read_mechanism
-from cvxleak.kernel.lemmas import divergence
-from cvxleak.kernel.numbers import dot, largest, law, log, need, proved, rational, total, xlogx
+from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, simplex
+from cvxleak.kernel.gains import Gain, Shannon, read_gain
+from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
+from cvxleak.kernel.numbers import largest, law, log, need, proved, rational, total, xlogx
 from cvxleak.kernel.reading import array, count, end_term, items, parts
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import Row
 
-__all__ = ["ProductLeakage"]
-
-Law = Sequence[fmpq]
+__all__ = ["MOST_CASES", "Person", "ProductLeakage", "corners"]
 
 KNOWN = {"vertices", "least_probability", "record_floor"}
 
 MOST_CASES = 1 << 17
 
+MOST_SYSTEMS = 1 << 12
+"""Most systems of equations that are solved for a gain's corners."""
+
 
 @dataclass(frozen=True)
-class Kind:
-    """Records in a row that are alike: contributions, vertices of their distributions, number.
+class Person:
+    """A record: what each value adds to the total, and the vertices of its distribution.
 
-    `own` are the vertices of such a record's distribution if it is the one that is attacked.
+    `own` are the vertices if the record is the one that is attacked.
     """
 
     contributions: tuple[Total, ...]
     vertices: tuple[Law, ...]
     own: tuple[Law, ...]
-    records: int
 
 
 @dataclass(frozen=True)
@@ -84,28 +95,45 @@ class ProductLeakage:
     space: Space
     rows: Mapping[Any, Row]
     record: int | None
-    floor: fmpq
     laws: Mapping[str, Any] | None
+    times: Any
     problem: Mapping[str, Any]
 
     @classmethod
     def read(cls, problem: Any) -> ProductLeakage:
         """Return the statement of a file."""
         known = "laws" if isinstance(problem, Mapping) and "laws" in problem else "entropy_floor"
-        parts(problem, {"mechanism", "record", known}, "the problem")
+        parts(problem, {"mechanism", "record", known}, "the problem", {"gain", "form"})
         space, rows = read_mechanism(problem["mechanism"])
         need(all(row.hi is None for row in rows.values()), "a set of channels")
         record = problem["record"]
         if record is not None:
             count(record, "record", below=space.records)
-        floor = rational(problem.get("entropy_floor", 0))
-        found = cls(space, rows, record, floor, problem.get("laws"), problem)
+        found = cls(space, rows, record, problem.get("laws"), read_form(problem), problem)
         if found.laws is not None:
             fits = isinstance(found.laws, Mapping) and len(found.laws) == 1
             need(fits and set(found.laws) <= KNOWN, "laws: what is known of them")
             if "record_floor" not in found.laws:
-                found.kinds()
+                found.people()
+        else:
+            rational(problem["entropy_floor"])
         return found
+
+    @cached_property
+    def channels(self) -> Channels:
+        """The channels from a record to the output."""
+        return Channels(self.space, self.rows)
+
+    @property
+    def audit(self) -> dict[str, Any]:
+        """The problem of ``record-leakage`` at the same floor."""
+        groups = None if self.record is None else [[self.record]]
+        whole = {key: value for key, value in self.problem.items() if key != "record"}
+        return {**whole, "size": 1, "records": groups}
+
+    def gain(self, k: int) -> Gain:
+        """Return the gain about a record of k values."""
+        return read_gain(self.problem["gain"], k) if "gain" in self.problem else Shannon()
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the bound of a term: CORNER, or an audit without independence."""
@@ -113,78 +141,85 @@ class ProductLeakage:
         if data["rule"] == "audit":
             parts(data, {"rule", "groups"}, "an upper end")
             need(self.laws is None, "audit: a floor on the sum is needed")
-            groups = None if self.record is None else [[self.record]]
-            whole = {"mechanism": self.problem["mechanism"], "size": 1, "records": groups}
-            whole["entropy_floor"] = self.problem["entropy_floor"]
             term = {"rule": "max", "groups": data["groups"]}
-            return RecordLeakage.read(whole).upper(term, leaf)
+            return RecordLeakage.read(self.audit).upper(term, leaf)
+        inputs = set() if "gain" in self.problem else {"inputs"}
         rule = "contexts" if self.laws is None else "corners"
-        end_term(data, rule, {"inputs"}, "an upper end", {"least"})
-        kinds = self.kinds(self._least(data, below=True))
-        audited = self.audited(kinds)
+        end_term(data, rule, inputs, "an upper end", {"least"})
+        people = self.people(self._least(data, below=True))
+        audited = self.audited(people)
+        if not inputs:
+            return largest(self._most_gained(people, i) for i in audited)
         tables = items(data["inputs"], "inputs", len(audited))
         pairs = zip(audited, tables, strict=True)
-        return largest(self._above(kinds, i, table) for i, table in pairs)
+        return largest(self._most_leaked(people, i, table) for i, table in pairs)
 
     def lower(self, data: Any) -> arb:
-        """Return I(X_i;Y) of the product prior that the file names."""
+        """Return the leakage or gain at the product prior that the file names."""
         end_term(data, "point", {"record", "weights"}, "a lower end", {"least"})
         record = count(data["record"], "record", below=self.space.records)
         need(self.record in (None, record), "a record that is not audited")
-        kinds = self.kinds(self._least(data, below=False))
-        weights = _in_runs(items(data["weights"], "weights"), self.space.records)
-        found, own = {self.space.zero: arb(1)}, None
-        entropy = arb(0)
-        for kind, given, records, attacked in self._pieces(kinds, weights, record):
-            p = _mixture(given, kind.own if attacked else kind.vertices)
-            entropy += records * _entropy(p)
-            if attacked:
-                own = (kind.contributions, p)
+        people = self.people(self._least(data, below=False))
+        weights = _in_runs(data["weights"], "weights", self.space.records)
+        given = {id(one): one for one in weights}
+        sorts = Counter(
+            (person, id(one), i == record)
+            for i, (person, one) in enumerate(zip(people, weights, strict=True))
+        )
+        entropy, others, attacked = arb(0), [], None
+        for (person, which, here), n in sorts.items():
+            p = _mixture(given[which], person.own if here else person.vertices)
+            entropy -= n * total(xlogx(arb(x)) for x in p)
+            if here:
+                attacked = person.contributions, p
             else:
-                one = _of_one(kind.contributions, p)
-                found = self.space.convolve(found, self.space.power(one, records))
-        assert own is not None
+                others.append((person.contributions, p, n))
+        assert attacked is not None
         if self.laws is None:
-            need(entropy >= arb(self.floor), "the entropy is not proved to reach the floor")
-        contributions, p = own
-        joint = [
-            [arb(x) * q for q in row]
-            for x, row in zip(p, self._channel(contributions, found), strict=True)
-        ]
-        gain, seen = Shannon(), zip(*joint, strict=True)
-        return total(gain.value(column) for column in seen) + _entropy(p)
+            floor = arb(rational(self.problem["entropy_floor"]))
+            need(entropy >= floor, "the entropy is not proved to reach the floor")
+        contributions, p = attacked
+        rows = self.channels.exactly(contributions, others)
+        gain = self.gain(len(p))
+        columns = zip(*([x * q for q in row] for x, row in zip(p, rows, strict=True)), strict=True)
+        return formed(gain, self.times, total(map(gain.value, columns)), p)
 
     # What is known --------------------------------------------------------------------------------
 
-    def kinds(self, least: fmpq | None = None) -> list[Kind]:
-        """Return the records in a row that are alike, in order."""
-        runs = [(run.contributions, run.records) for run in self.space.runs]
-        if self.laws is None or "vertices" not in self.laws:
-            sizes = [len(own) for own, _ in runs]
-            hulls = [(self._box(size, least), _simplex(size)) for size in sizes]
-            return [Kind(own, *hull, n) for (own, n), hull in zip(runs, hulls, strict=True)]
-        given = _in_runs(items(self.laws["vertices"], "vertices"), self.space.records)
-        found = []
-        for (own, laws), records in _cut(runs, given):
-            vertices = tuple(_law(one, len(own)) for one in items(laws, "vertices"))
-            need(vertices, "no vertex")
-            found.append(Kind(own, vertices, vertices, records))
-        return found
+    def people(self, least: fmpq | None = None) -> list[Person]:
+        """Return what is known of each record; those that are alike are one object."""
+        each = [own for own, n in self.space.stretches for _ in range(n)]
+        given: Sequence[Any] = [None] * len(each)
+        if self.laws is not None and "vertices" in self.laws:
+            given = _in_runs(self.laws["vertices"], "vertices", len(each))
+        made: dict[Any, Person] = {}
+        for own, laws in zip(each, given, strict=True):
+            if (own, id(laws)) not in made:
+                hulls = self._hulls(len(own), laws, least)
+                made[own, id(laws)] = Person(own, *hulls)
+        return [made[own, id(laws)] for own, laws in zip(each, given, strict=True)]
 
-    def _box(self, size: int, least: fmpq | None) -> tuple[Law, ...]:
-        """Return the vertices of another record's distribution."""
+    def _hulls(
+        self, size: int, given: Any, least: fmpq | None
+    ) -> tuple[tuple[Law, ...], tuple[Law, ...]]:
+        """Return the vertices of a record's distribution: of another one, of the attacked one."""
+        if given is not None:
+            rows = [items(one, "a distribution", size) for one in items(given, "vertices")]
+            need(rows, "no vertex")
+            vertices = tuple(tuple(law(row, "a distribution")) for row in rows)
+            return vertices, vertices
+        whole = simplex(size)
         if self.laws is None:
-            return _simplex(size)
+            return whole, whole
         if "least_probability" in self.laws:
             least = rational(self.laws["least_probability"])
         else:
             need(size == 2, "a record floor needs records with two values")
         need(least is not None and 0 <= least and size * least <= 1, "least: a probability")
         assert least is not None
-        top = 1 - (size - 1) * least
-        if top == least:
-            return ((least,) * size,)
-        return tuple(tuple(top if a == b else least for b in range(size)) for a in range(size))
+        room = 1 - size * least
+        box = dict.fromkeys(tuple(least + room * x for x in vertex) for vertex in whole)
+        return tuple(box), whole
 
     def _least(self, data: Mapping[str, Any], *, below: bool) -> fmpq | None:
         """Return the least probability of a record floor, once it is on the right side."""
@@ -194,160 +229,128 @@ class ProductLeakage:
             return None
         least, floor = proved(data["least"]), arb(rational(self.laws["record_floor"]))
         need(0 <= least and 2 * least <= 1, "least: from 0 to 1/2")
-        entropy = _entropy([least, 1 - least])
+        entropy = -xlogx(arb(least)) - xlogx(arb(1 - least))
         fits = entropy <= floor if below else entropy >= floor
         need(fits, "least: on the wrong side of the record floor")
         return least
 
     # Cases ----------------------------------------------------------------------------------------
 
-    def audited(self, kinds: Sequence[Kind]) -> list[int]:
-        """Return the places of the kinds of records that are audited, one of each sort."""
+    def audited(self, people: Sequence[Person]) -> list[int]:
+        """Return the records that are audited, one of each sort."""
         if self.record is not None:
-            ends = list(_ends(kind.records for kind in kinds))
-            return [next(i for i, end in enumerate(ends) if self.record < end)]
-        first: dict[Any, int] = {}
-        for i, kind in enumerate(kinds):
-            first.setdefault((kind.contributions, kind.vertices), i)
+            return [self.record]
+        first: dict[Person, int] = {}
+        for i, person in enumerate(people):
+            first.setdefault(person, i)
         return list(first.values())
 
-    def _above(self, kinds: Sequence[Kind], audited: int, data: Any) -> arb:
-        """Return the largest bound of a case, or of a context (CORNER)."""
-        own = kinds[audited].own
-        table = array(data, "inputs", "f", len(own))
+    def others(self, people: Sequence[Person], audited: int) -> list[Others]:
+        """Return the records that are not attacked, those that are alike together."""
+        found = Counter(people)
+        found[people[audited]] -= 1
+        return [Others(one.contributions, one.vertices, n) for one, n in found.items() if n]
+
+    def cases(self, people: Sequence[Person], audited: int) -> int:
+        """Return how many cases there are."""
         if self.laws is None:
-            channels: Any = self.contexts(kinds[audited].contributions)
-            number = len(channels)
+            return len(self.contexts(people[audited].contributions))
+        found = math.prod(
+            math.comb(one.records + len(one.vertices) - 1, one.records)
+            for one in self.others(people, audited)
+        )
+        need(
+            found <= MOST_CASES,
+            f"found {found} cases of the other records; at most {MOST_CASES} are gone through",
+        )
+        return found
+
+    def blocks(self, people: Sequence[Person], audited: int) -> Iterator[Array]:
+        """Yield the rows of a record in all cases or contexts, from below (`Channels.blocks`)."""
+        own = people[audited].contributions
+        if self.laws is None:
+            yield self.channels.matrix[np.array(self.contexts(own))]
         else:
-            others = _others(kinds, audited)
-            sizes = [(n, len(kind.vertices)) for kind, n in others]
-            number = math.prod(math.comb(n + v - 1, n) for n, v in sizes)
-            channels = self.cases(kinds, audited)
-        need(len(table) == number <= MOST_CASES, f"inputs: {number} cases need a row each")
-        worst = arb(0)
-        for weights, rows in zip(table.tolist(), channels, strict=True):
-            x = law([proved(w) for w in weights], "inputs")
-            charge("ball operations", 8 * len(rows) * len(rows[0]))
-            mixture = [arb(p) for p in _mixture_of(x, own)]
-            log_s = [log(dot(mixture, column)) for column in zip(*rows, strict=True)]
-            far = [divergence(row, log_s) for row in rows]
-            worst = worst.max(largest(_mean(v, far) for v in own))
-        return worst.min(log(arb(len(own[0]))))
+            yield from self.channels.blocks(own, self.others(people, audited))
 
-    def contexts(self, contributions: Sequence[Total]) -> list[list[Sequence[arb]]]:
-        """Return the channels from a record to the output if all others are known, each once.
-
-        They are in the order of the places of the query's values.
-        """
+    def contexts(self, contributions: Sequence[Total]) -> list[tuple[int, ...]]:
+        """Return what the query's value is for each value of a record, if all others are known."""
         run = next(i for i, r in enumerate(self.space.runs) if r.contributions == contributions)
         others = self.space.totals((run,))
         charge("ball operations", len(others) * len(contributions))
         add, place = self.space.add, self.space.place
-        lines = {tuple(place(add(t, own)) for own in contributions) for t in others}
-        return [[self.rows[x].lo for x in line] for line in sorted(lines)]
+        return sorted({tuple(place(add(t, own)) for own in contributions) for t in others})
 
-    def cases(self, kinds: Sequence[Kind], audited: int) -> Iterator[list[list[arb]]]:
-        """Yield the channel from a record to the output in each case.
+    def _most_leaked(self, people: Sequence[Person], audited: int, data: Any) -> arb:
+        """Return the largest bound of a case, or of a context (CORNER)."""
+        own, number = people[audited].own, self.cases(people, audited)
+        table = array(data, "inputs", "f", len(own)).astype(float)
+        need(len(table) == number, f"inputs: {number} cases need a row each")
+        need(bool(((table >= 0) & (table <= 1)).all()), "inputs: weights are from 0 to 1")
+        worst, start = 0.0, 0
+        for rows in self.blocks(people, audited):
+            ends = leaked(rows, table[start : start + len(rows)], own)
+            worst, start = max(worst, float(ends.max())), start + len(rows)
+        need(math.isfinite(worst), "inputs: they give probability 0 to an output of their rows")
+        return arb(worst).min(log(arb(len(own[0]))))
 
-        The order is that of the numbers of records at the first vertex, the second, ..., of each
-        kind in turn.
-        """
-        ways = [
-            [self._together(kind, numbers) for numbers in _compositions(n, len(kind.vertices))]
-            for kind, n in _others(kinds, audited)
-        ]
-        for chosen in product(*ways):
-            found = {self.space.zero: arb(1)}
-            for one in chosen:
-                found = self.space.convolve(found, one)
-            yield self._channel(kinds[audited].contributions, found)
-
-    def _together(self, kind: Kind, numbers: Sequence[int]) -> dict[Total, arb]:
-        found = {self.space.zero: arb(1)}
-        for vertex, n in zip(kind.vertices, numbers, strict=True):
-            one = _of_one(kind.contributions, vertex)
-            found = self.space.convolve(found, self.space.power(one, n))
-        return found
-
-    def _channel(
-        self, contributions: Sequence[Total], totals: Mapping[Total, arb]
-    ) -> list[list[arb]]:
-        """Return the channel from a record to the output."""
-        found = []
-        for own in contributions:
-            at: dict[int, arb] = {}
-            for t, x in totals.items():
-                place = self.space.place(self.space.add(t, own))
-                at[place] = at.get(place, arb(0)) + x
-            rows = [self.rows[place].lo for place in at]
-            charge("ball operations", len(totals) + len(rows) * len(rows[0]))
-            found.append([dot(list(at.values()), column) for column in zip(*rows, strict=True)])
-        return found
-
-    def _pieces(
-        self, kinds: Sequence[Kind], weights: Sequence[tuple[Any, int]], record: int
-    ) -> Iterator[tuple[Kind, Any, int, bool]]:
-        """Yield records in a row that have one distribution, the attacked one alone."""
-        single = [(False, record), (True, 1), (False, self.space.records - record - 1)]
-        attack = [(here, n) for here, n in single if n]
-        same = [
-            ((kind, here), n) for (kind, here), n in _cut([(k, k.records) for k in kinds], attack)
-        ]
-        for ((kind, here), given), n in _cut(same, weights):
-            yield kind, given, n, here
+    def _most_gained(self, people: Sequence[Person], audited: int) -> arb:
+        """Return the largest gain of a case, or of a context."""
+        own, _ = people[audited].own, self.cases(people, audited)
+        gain = self.gain(len(own[0]))
+        worst = max(
+            float(gained(rows, p, gain, self.times).max())
+            for rows in self.blocks(people, audited)
+            for _, p in corners(gain, own)
+        )
+        need(math.isfinite(worst), "a gain that is too large")
+        return arb(worst)
 
 
-def _others(kinds: Sequence[Kind], audited: int) -> list[tuple[Kind, int]]:
-    """Return the other records by kind; those in several rows that are alike count together."""
-    found: dict[Any, tuple[Kind, int]] = {}
-    for i, kind in enumerate(kinds):
-        key, n = (kind.contributions, kind.vertices), kind.records - (i == audited)
-        if n:
-            found[key] = kind, found.get(key, (kind, 0))[1] + n
-    return list(found.values())
+def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[fmpq]]]:
+    """Return where a gain may be largest, as weights on vertices and as distributions (CORNER)."""
+    need(gain.linear, "a gain that is not known to be the largest of a few linear functions")
+    table = [[_mean(law, own) for law in vertices] for own in gain.linear]
+    places, systems = range(len(vertices)), 0
+    found: dict[tuple[fmpq, ...], None] = {}
+    for support in (some for n in places for some in combinations(places, n + 1)):
+        rows = list(dict.fromkeys(tuple(row[v] for v in support) for row in table))
+        # Actions that are nowhere better than another one are not needed.
+        kept = [one for one in rows if not any(one != x and _below(one, x) for x in rows)]
+        charge("ball operations", len(rows) ** 2 * len(support))
+        systems += math.comb(len(kept), len(support))
+        need(systems <= MOST_SYSTEMS, f"more than {MOST_SYSTEMS} systems of equations for a gain")
+        for x in map(_solved, combinations(kept, len(support))):
+            if x is not None and min(x) > 0:
+                at = dict(zip(support, x, strict=True))
+                found.setdefault(tuple(at.get(v, fmpq(0)) for v in places))
+    return [(list(x), _mixture_of(x, vertices)) for x in found]
 
 
-def _cut(one: Sequence[tuple[Any, int]], other: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Return pairs of two lists of runs over the same records, as runs."""
-    ends = [dict(zip(_ends(n for _, n in runs), runs, strict=True)) for runs in (one, other)]
-    both = sorted({*ends[0], *ends[1]})
+def _below(one: Sequence[fmpq], other: Sequence[fmpq]) -> bool:
+    return all(x <= y for x, y in zip(one, other, strict=True))
+
+
+def _solved(rows: Sequence[Sequence[fmpq]]) -> list[fmpq] | None:
+    """Return the x with sum 1 at which all rows are equal; None unless it is unique."""
+    size = len(rows)
+    matrix = fmpq_mat([*([*row, fmpq(-1)] for row in rows), [fmpq(1)] * size + [fmpq(0)]])
+    try:
+        found = matrix.solve(fmpq_mat(size + 1, 1, [fmpq(0)] * size + [fmpq(1)]))
+    except ZeroDivisionError:
+        return None
+    return [found[v, 0] for v in range(size)]
+
+
+def _in_runs(data: Any, what: str, records: int) -> list[Any]:
+    """Return an item for each record, from [item, count] pairs for so many in a row."""
     found = []
-    for start, end in pairwise([0, *both]):
-        at = [next(run[0] for stop, run in own.items() if start < stop) for own in ends]
-        found.append(((at[0], at[1]), end - start))
+    for run in items(data, what):
+        item, n = items(run, "a run", 2)
+        found += [item] * count(n, "a run", 1, records + 1)
+        need(len(found) <= records, f"{what}: {records} records are needed")
+    need(len(found) == records, f"{what}: {records} records are needed")
     return found
-
-
-def _ends(sizes: Any) -> Iterator[int]:
-    end = 0
-    for n in sizes:
-        end += n
-        yield end
-
-
-def _in_runs(data: Sequence[Any], records: int) -> list[tuple[Any, int]]:
-    """Return [item, count] pairs that stand for so many records in a row."""
-    found = [items(run, "a run", 2) for run in data]
-    runs = [(item, count(n, "a run", 1, records + 1)) for item, n in found]
-    need(sum(n for _, n in runs) == records, f"{records} records are needed")
-    return runs
-
-
-def _law(data: Any, size: int) -> Law:
-    return tuple(law(items(data, "a distribution", size), "a distribution"))
-
-
-def _of_one(contributions: Sequence[Total], p: Law) -> dict[Total, arb]:
-    """Return the distribution of what one record adds to the total."""
-    found: dict[Total, arb] = {}
-    for t, x in zip(contributions, p, strict=True):
-        if x:
-            found[t] = found.get(t, arb(0)) + arb(x)
-    return found
-
-
-def _simplex(size: int) -> tuple[Law, ...]:
-    return tuple(tuple(fmpq(int(a == b)) for b in range(size)) for a in range(size))
 
 
 def _mixture(data: Any, vertices: Sequence[Law]) -> list[fmpq]:
@@ -360,19 +363,5 @@ def _mixture_of(x: Law, vertices: Sequence[Law]) -> list[fmpq]:
     return [_mean(x, column) for column in zip(*vertices, strict=True)]
 
 
-def _mean(weights: Law, values: Sequence[Any]) -> Any:
-    """Return a mean; values of weight 0 may be anything."""
-    return total(x * w for w, x in zip(weights, values, strict=True) if w)
-
-
-def _entropy(p: Law) -> arb:
-    return -total(xlogx(arb(x)) for x in p)
-
-
-def _compositions(number: int, parts_: int) -> Iterator[tuple[int, ...]]:
-    if parts_ == 1:
-        yield (number,)
-        return
-    for first in range(number + 1):
-        for rest in _compositions(number - first, parts_ - 1):
-            yield (first, *rest)
+def _mean(weights: Law, values: Sequence[fmpq]) -> fmpq:
+    return sum((x * w for w, x in zip(weights, values, strict=True) if w), fmpq(0))

@@ -51,9 +51,11 @@ from cvxleak.kernel.view import Row, View
 __all__ = [
     "RecordLeakage",
     "audited_groups",
+    "formed",
     "gain_at",
     "gain_of",
     "read_channel",
+    "read_form",
     "read_mechanism",
     "same",
     "upper_of_groups",
@@ -105,16 +107,13 @@ class RecordLeakage:
             known = read_knowledge(problem["adversaries"], space)
         floor = rational(problem["entropy_floor"])
         groups = audited_groups(known.space, problem)
-        gained = "gain" in problem or "form" in problem
-        if gained:
-            need(output is None, "a gain of an output that is not from a finite set")
-            need({"gain", "form"} <= set(problem), "a gain and its form come together")
-            need(problem["form"] in [*FORMS], f"no such form: {problem['form']!r:.40}")
+        times = read_form(problem)
+        need(output is None or "gain" not in problem, "a gain of an output that is not finite")
         views = []
         for group in groups:
             view = known.view(group, rows, floor)
-            gain = read_gain(problem["gain"], view.k) if gained else Shannon()
-            views.append(replace(view, gain=gain, times=FORMS[problem["form"]] if gained else 1))
+            gain = read_gain(problem["gain"], view.k) if "gain" in problem else Shannon()
+            views.append(replace(view, gain=gain, times=times))
         return cls(known.space, groups, views, rows, output)
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
@@ -207,7 +206,8 @@ def gain_of(view: View, w: Sequence[arb]) -> arb:
         [total(w[g] * view.rows[g].lo[y] for g in own) for y in range(view.n)] for own in view.of
     ]
     seen = total(view.gain.value(column) for column in zip(*joint, strict=True))
-    return _formed(view, seen, [total(w[g] for g in own) for own in view.of])
+    prior = [total(w[g] for g in own) for own in view.of]
+    return formed(view.gain, view.times, seen, prior)
 
 
 def gain_below(
@@ -227,7 +227,7 @@ def gain_below(
                 at = costs.setdefault(place, [arb(0)] * view.n)
                 costs[place] = [x + share * s for x, s in zip(at, slopes[a], strict=True)]
     seen = total(-rows[place].over(-stacked(at)) for place, at in costs.items())
-    return _formed(view, seen, prior)
+    return formed(view.gain, view.times, seen, prior)
 
 
 def _slopes_below(gain: Gain, phi: Sequence[Sequence[fmpq]]) -> list[list[arb]]:
@@ -242,23 +242,32 @@ def _slopes_below(gain: Gain, phi: Sequence[Sequence[fmpq]]) -> list[list[arb]]:
     return [list(row) for row in zip(*found, strict=True)]
 
 
-def _formed(view: View, seen: arb, prior: Sequence[arb]) -> arb:
-    """Return J in the view's form, from sum_y s_y G(rho_y).
+def formed(gain: Gain, times: Any, seen: arb, prior: Sequence[Any]) -> arb:
+    """Return J with this T, or the quotient if it is None, from sum_y s_y G(rho_y).
 
     G is convex and the mean of the posteriors is the prior: a rise is at least 0, a factor 1.
     """
-    if view.times is None:
-        whole = view.gain.value(prior)
+    whole = gain.value([ball(x) for x in prior])
+    if times is None:
         need(whole > 0, "a factor of a gain that may be 0 or less")
         found, known = seen / whole, arb(1)
-    elif view.times == 0:
+    elif times == 0:
         return seen
     else:
-        found, known = seen - view.times * view.gain.value(prior), arb(0)
+        found, known = seen - times * whole, arb(0)
     return found if found > known else known
 
 
 # Statements --------------------------------------------------------------------------------------
+
+
+def read_form(problem: Mapping[str, Any]) -> Any:
+    """Return T of a problem's form, or None of a factor; 1 if no gain is named."""
+    if not {"gain", "form"} & set(problem):
+        return 1
+    need({"gain", "form"} <= set(problem), "a gain and its form come together")
+    need(problem["form"] in [*FORMS], f"no such form: {problem['form']!r:.40}")
+    return FORMS[problem["form"]]
 
 
 def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:

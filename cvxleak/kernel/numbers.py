@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import flint
@@ -112,8 +113,16 @@ def rational(value: Any) -> fmpq:
     """Return a number as written, as a fraction to compute with."""
     if isinstance(value, fmpq):
         return value
+    return _of_float(value) if type(value) is float else _as_fraction(value)
+
+
+def _as_fraction(value: Any) -> fmpq:
     found = exact(value)
     return fmpq(found.numerator, found.denominator)
+
+
+_of_float = lru_cache(1 << 12)(_as_fraction)
+"""Large channels have few different numbers."""
 
 
 def proved(value: Any) -> fmpq:

@@ -18,6 +18,7 @@ from cvxleak.kernel import budget, claims
 from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.claims import Statement
 from cvxleak.kernel.disclosure import TotalDisclosure
+from cvxleak.kernel.independent import ProductLeakage
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, upper
 from cvxleak.proofs import (
@@ -30,7 +31,6 @@ from cvxleak.proofs import (
     min_information,
     pml_mechanism,
     privacy_claims,
-    product_leakage,
     record_leakage,
     refinement,
     release,
@@ -100,7 +100,7 @@ PROVERS = {
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
     "product-leakage": Prover(
-        product_leakage.prove, product_leakage.unit_of, about=product_leakage.about
+        _by_kernel(ProductLeakage), record_leakage.unit_of, about=record_leakage.about_independent
     ),
     "record-leakage": Prover(
         _by_kernel(RecordLeakage), record_leakage.unit_of, about=record_leakage.about

@@ -8,7 +8,7 @@ from typing import Any
 from cvxleak.exact import reading
 from cvxleak.model.gain_form import GainForm
 
-__all__ = ["about", "about_disclosure", "in_words", "unit_of"]
+__all__ = ["about", "about_disclosure", "about_independent", "in_words", "unit_of"]
 
 SHOWN = 4
 """Most numbers of a distribution, and most records, that are written out in words."""
@@ -83,3 +83,22 @@ def about_disclosure(problem: Mapping[str, Any]) -> str:
     size, records = problem["size"], problem["records"]
     who = f"{size} records" if size > 1 else "a record"
     return f"total disclosure of {who}" + ("" if records is None else f" of {len(records)} groups")
+
+
+def about_independent(problem: Mapping[str, Any]) -> str:
+    """Say what a problem about independent records is about, once its ends are proved."""
+    record, told = problem["record"], GainForm.read(problem)
+    who = "the worst record" if record is None else f"record {record}"
+    if not told.is_leakage:
+        who = f"{told.name}, {who}"
+    if "laws" not in problem:
+        floor = reading.number(problem["entropy_floor"], "the entropy floor")
+        return f"{who}, product priors with an entropy of at least {floor:.12g} nats"
+    ((kind, known),) = problem["laws"].items()
+    if kind == "vertices":
+        return f"{who}, product priors whose distributions are mixtures of given ones"
+    words = {
+        "least_probability": "each value of each other record has a probability of",
+        "record_floor": "each other record's entropy in nats is",
+    }
+    return f"{who}, product priors; {words[kind]} at least {reading.number(known, kind):.12g}"

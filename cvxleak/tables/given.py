@@ -13,10 +13,10 @@ from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.validation import Array
 from cvxleak.exact import balls
-from cvxleak.exact.outward import UNIT_ROUNDOFF
+from cvxleak.kernel.cases import below, leaked, simplex
+from cvxleak.kernel.numbers import precision
 from cvxleak.model import Channel
 from cvxleak.problem import Bound, Stopped
-from cvxleak.proofs.bounds.independent import Rows, upper_ends
 from cvxleak.tables.cases import start_and_period
 from cvxleak.tables.noise import CountNoise
 from cvxleak.tables.release import TableRelease
@@ -64,10 +64,10 @@ class Given:
         """A float above the capacity, at the uniform distribution."""
         if not self._numbers:
             return 0.0
-        share = 1 - 2 * (len(self._numbers) + 1) * UNIT_ROUNDOFF
+        rows = below(self._rows(float)[None], 2 * len(self._numbers))
         uniform = np.full((1, self._cells), 1 / self._cells)
-        rows = Rows(self._rows(float)[None], share)
-        return float(upper_ends(rows, uniform, np.eye(self._cells))[0])
+        with precision():
+            return float(leaked(rows, uniform, simplex(self._cells))[0])
 
     def channel(self, cells: Sequence[Hashable]) -> Channel:
         """Return the channel with exact probabilities, its outputs by their places."""
