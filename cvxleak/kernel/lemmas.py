@@ -93,7 +93,7 @@ def chords(f: Callable[[Any], Any], lo: Any, hi: Any, slopes: Any = None) -> tup
     low, high = f(lo), f(hi)
     if slopes is None:
         wide, rise = hi.m - lo.m, high.m - low.m
-        slopes = np.divide(rise, wide, out=np.zeros_like(wide), where=wide > NARROW)
+        slopes = np.where(wide > NARROW, rise / np.maximum(wide, NARROW), 0.0)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         slopes = Many(slopes) if isinstance(lo, Many) else Balls.of(slopes)
     return slopes, (low - lo * slopes).max(high - hi * slopes).inner(1.0, 0)

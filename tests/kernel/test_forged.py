@@ -501,6 +501,24 @@ def test_unit_vectors_at_the_ends_of_a_slab_are_among_its_vertices(low: Any, hig
             assert prove(own) >= attained()
 
 
+def test_leaves_have_numbers_of_their_own_over_a_set_of_channels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.array(PROBLEM["mechanism"]["channel"]["matrix"])
+    ends = {"lower": np.maximum(rows - 0.05, 0).tolist(), "upper": (rows + 0.05).tolist()}
+    inputs = PROBLEM["mechanism"]["channel"]["inputs"]
+    problem = changed(mechanism={**PROBLEM["mechanism"], "channel_set": {"inputs": inputs} | ends})
+    del problem["mechanism"]["channel"]
+    nodes = {"nodes": pack([[0, 0, 1], [-1] * 3, [-1] * 3], "<i4"), "cuts": pack([0.5], "<f8")}
+    leaves = pack([[0, 0.1, 1, 1, 1], [0, 0.2, 2, 1, 1]], "<f8")
+    of = {"rule": "golden", "t": {"leaf": [2, 5]}}
+    term = CELLS | nodes | {"leaves": leaves, "of": [close(of, {"leaf": 1})]}
+    found = prove(term, problem=problem)
+    monkeypatch.setattr(covers, "ALLOWANCE", 0.0)
+    assert attained() <= prove(term, problem=problem) <= found
+    assert found == pytest.approx(prove(term, problem=problem), abs=1e-12)
+
+
 STATEMENTS: dict[str, Any] = {
     "knowledge that is not read": changed(adversaries={}),
     "a gain without its form": changed(gain={"kind": "guess"}),
