@@ -36,7 +36,6 @@ from cvxleak.kernel.numbers import (
     dot,
     largest,
     law,
-    least,
     need,
     proved,
     rational,
@@ -166,7 +165,8 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
         need(items(entry, "a group"), "a group without a term")
         shape = Shape.of_view(view)
         bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
-        found.append(least(bounds))
+        # Not the least ball, which may be wider than the bound that is sharper at its upper end.
+        found.append(min(bounds, key=arb.upper))
     return largest(found)
 
 

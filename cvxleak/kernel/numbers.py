@@ -168,7 +168,7 @@ def lower(x: arb | fmpq) -> float:
     """Return a float that is certainly not above a number; of what is exactly inf, inf."""
     if isinstance(x, arb) and x == arb.pos_inf():
         return math.inf
-    return -upper(-x)
+    return 0.0 - upper(-x)
 
 
 def middle(x: Any) -> Any:

@@ -30,6 +30,9 @@ READABLE = (1, SCHEMA_VERSION, claims.SCHEMA)
 PARTS = ("problem", "witness", "proof", "versions")
 
 KEYS = {"format", "schema_version", "kind", "claim", "sha256", *PARTS}
+UNSAID = 0
+"""The version of a certificate that is made now: the newest of its kind."""
+
 KERNEL_KEYS = {"format", "schema_version", "kind", "problem", "unit", "ends", "versions", "sha256"}
 
 ENDS = ("lower", "upper")
@@ -110,13 +113,13 @@ class Certificate:
     versions: Mapping[str, str] = field(default_factory=_versions, repr=False)
     unit: str = "nats"
     about: Mapping[str, str] = field(default_factory=dict)
-    schema_version: int = 0
+    schema_version: int = UNSAID
 
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
         for name in PARTS:
             object.__setattr__(self, name, plain(getattr(self, name)))
-        if not self.schema_version:
+        if self.schema_version is UNSAID:
             newest = claims.SCHEMA if self.kind in claims.KINDS else SCHEMA_VERSION
             object.__setattr__(self, "schema_version", newest)
         version = _readable(self.schema_version)

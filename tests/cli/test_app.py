@@ -416,13 +416,14 @@ def test_time_limit_is_documented_as_it_is(run: Run):
 def test_claims_of_the_report_are_those_of_the_proof(run: Run, write: Write, tmp_path: Path):
     proof = tmp_path / "proof.json"
     result = run("audit", write(COUNT, ROUNDING, FLOORS), "--json", "-", "--certificate", proof)
-    claims = [c["claim"] for c in json.loads(proof.read_text())["certificates"]]
+    claims = [c["ends"] for c in json.loads(proof.read_text())["certificates"]]
     found = quantities(result)
     names = ("record leakage", "guess chance", "guess rise")
     keys = [(name, floor) for floor in (0.0, 3.9) for name in names]
     keys += [("balance", 3.9), ("capacity", None)]
     for claim, key in zip(claims, keys, strict=True):
-        assert (claim["lower"], claim["upper"]) == (found[key]["lower"], found[key]["upper"])
+        ends = claim["lower"]["value"], claim["upper"]["value"]
+        assert ends == (found[key]["lower"], found[key]["upper"])
 
 
 def test_tampered_certificates_fail(run: Run, write: Write, tmp_path: Path):
@@ -436,11 +437,11 @@ def test_tampered_certificates_fail(run: Run, write: Write, tmp_path: Path):
         return run("verify", changed)
 
     for change in (
-        lambda c: c["claim"].update(upper=c["claim"]["upper"] * 0.99),
-        lambda c: c["claim"].update(lower=c["claim"]["lower"] * 1.01),
+        lambda c: c["ends"]["upper"].update(value=c["ends"]["upper"]["value"] * 0.99),
+        lambda c: c["ends"]["lower"].update(value=c["ends"]["lower"]["value"] * 1.01),
         lambda c: c["problem"].update(entropy_floor=3.8),
         lambda c: c.update(kind="capacity"),
-        lambda c: c.pop("proof"),
+        lambda c: c["ends"]["upper"].pop("by"),
     ):
         content = json.loads(json.dumps(whole))
         change(content["certificates"][3])
