@@ -120,7 +120,7 @@ class Certificate:
         for name in PARTS:
             object.__setattr__(self, name, plain(getattr(self, name)))
         if self.schema_version is UNSAID:
-            newest = claims.SCHEMA if self.kind in claims.KINDS else SCHEMA_VERSION
+            newest = claims.SCHEMA if self.kind in [*claims.KINDS] else SCHEMA_VERSION
             object.__setattr__(self, "schema_version", newest)
         version = _readable(self.schema_version)
         claimed = [end for end in ENDS if getattr(self, end) is not None]

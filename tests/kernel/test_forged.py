@@ -348,6 +348,8 @@ REFUSED: dict[str, Any] = {
     | {"inputs": pack(np.ones((9, 2)), "<f8") | {"shape": [9.0, 2]}},
     "too few bytes": HONEST["choices"]
     | {"inputs": pack(np.ones((9, 2)), "<f8") | {"data": pack(np.ones(17), "<f8")["data"]}},
+    "very many bytes in few": HONEST["choices"]
+    | {"inputs": pack(np.ones((9, 2)), "<f8") | {"data": pack(np.zeros(10**6), "<f8")["data"]}},
     "a key that no array has": HONEST["choices"]
     | {"inputs": pack(np.ones((9, 2)), "<f8") | {"note": 1}},
     "very many bytes": HONEST["choices"]
