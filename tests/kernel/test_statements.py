@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -270,3 +271,92 @@ def test_groups_are_of_all_kinds_and_the_same_only_if_they_are(seed: int) -> Non
 def _all_groups(problem: Problem) -> list[list[int]]:
     n, size = len(next(iter(problem.datasets))), problem.data["size"]
     return [list(x) for x in product(range(n), repeat=size) if list(x) == sorted(set(x))]
+
+
+ROWS = [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]]
+SPACE = {"alphabets": [[[0, 1], 2]]}
+CHANNEL = {"inputs": [0, 1, 2], "outputs": [0, 1], "matrix": ROWS}
+SUM = {"kind": "additive", "space": SPACE, "contributions": [[[[0], [1]], 2]]}
+SUM |= {"totals": [[0], [1], [2]], "values": [0, 1, 2], "modulus": None}
+TABLE = {"kind": "table", "space": SPACE, "table": [0, 1, 1, 2], "values": [0, 1, 2]}
+
+
+def stated(query: Any, path: tuple[Any, ...] = (), value: Any = None) -> RecordLeakage:
+    """Read a statement with one part of the mechanism replaced."""
+    mechanism = {"query": query, "channel": CHANNEL}
+    data = {"mechanism": mechanism, "entropy_floor": 0, "size": 1, "records": None}
+    data = json.loads(json.dumps(data))
+    at: Any = data["mechanism"]
+    for key in path[:-1]:
+        at = at[key]
+    if path:
+        at[path[-1]] = value
+    return RecordLeakage.read(data)
+
+
+MATRIX = ("channel", "matrix")
+QUERY = ("query",)
+OF_BOTH: list[tuple[tuple[Any, ...], Any]] = [
+    ((*MATRIX, 0, 0), 0.76),
+    ((*MATRIX, 1), [0.5, 0.49]),
+    ((*MATRIX, 2), [-0.25, 1.25]),
+    ((*MATRIX, 2), [1.25, -0.25]),
+    ((*MATRIX, 2), [True, False]),
+    (MATRIX, []),
+    (MATRIX, [[], [], []]),
+    (MATRIX, ROWS[:2]),
+    (MATRIX, [*ROWS, [0.5, 0.5]]),
+    (("note",), 1),
+    (("channel", "note"), 1),
+    (("channel", "inputs"), [0, 1]),
+    ((*QUERY, "note"), 1),
+    ((*QUERY, "space", "note"), 1),
+    ((*QUERY, "kind"), ["additive"]),
+    ((*QUERY, "kind"), "sum"),
+    ((*QUERY, "space", "alphabets"), []),
+    ((*QUERY, "space", "alphabets"), [[[], 2]]),
+    ((*QUERY, "space", "alphabets"), [[[0, 1]]]),
+    ((*QUERY, "space", "alphabets"), [[[0, 1], 2, 1]]),
+    ((*QUERY, "space", "alphabets"), [[[0, 1], True], [[0, 1], 1]]),
+    ((*QUERY, "space", "alphabets"), [3]),
+    ((*QUERY, "space", "alphabets"), [[[0, 1], 1 << 20], [[0], 1]]),
+    ((*QUERY, "values"), [0, 1]),
+    ((*QUERY, "values"), [0, 1, 3]),
+]
+OF_SUMS = [
+    ((*QUERY, "totals"), [[0], [1]]),
+    ((*QUERY, "totals"), [[0], [1], [2], [3]]),
+    ((*QUERY, "totals"), [[0], [1], [3]]),
+    ((*QUERY, "contributions"), [[[[0], [1]], 1]]),
+    ((*QUERY, "contributions"), [[[[0], [1]]]]),
+    ((*QUERY, "contributions"), [[[[0], [1]], 2, 2]]),
+    ((*QUERY, "contributions"), [7]),
+    ((*QUERY, "contributions"), [[[[0], [1], [2]], 2]]),
+    ((*QUERY, "contributions"), [[[[0]], 2]]),
+    ((*QUERY, "contributions"), [[[[0], [1, 0]], 2]]),
+    ((*QUERY, "contributions"), [[[[], []], 2]]),
+    ((*QUERY, "modulus"), 3.5),
+]
+OF_TABLES: list[tuple[tuple[Any, ...], Any]] = [
+    ((*QUERY, "table"), [0, 1, 1, 3]),
+    ((*QUERY, "table"), [0, 1, 1, 1]),
+    ((*QUERY, "table"), [0, -1, 1, 2]),
+    ((*QUERY, "table"), [[0, 1], [1, 2]]),
+    ((*QUERY, "table"), [0, 1, 2, 1, 2, 0]),
+    ((*QUERY, "table"), [0.0, 1.0, 1.0, 2.0]),
+    ((*QUERY, "table"), [False, True, True, 2]),
+    ((*QUERY, "space", "alphabets"), [[[0, 1], 70]]),
+    ((*QUERY, "space", "alphabets"), [[list(range(3000)), 2]]),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "value"),
+    [(query, *one) for query in (SUM, TABLE) for one in OF_BOTH]
+    + [(SUM, *one) for one in OF_SUMS]
+    + [(TABLE, *one) for one in OF_TABLES],
+)
+def test_what_states_nothing_is_refused(query: Any, path: Any, value: Any) -> None:
+    assert len(stated(query).views) == (1 if query is SUM else 2)
+    with pytest.raises(RefusedError):
+        stated(query, path, value)
