@@ -359,6 +359,15 @@ def test_proposition_1_a_kernel_that_is_its_own_update_is_optimal():
     assert bound.lower - 1e-12 <= value <= bound.upper + 1e-9
 
 
+def test_proposition_1_needs_kernels_without_zeros():
+    constant = np.zeros((2, 2, 2))
+    constant[..., 0] = 1.0
+    own = ReleaseLaws.of(TABLE_1, constant)
+    assert np.array_equal(release_update(TABLE_1, own, 0.1, 0.1), constant)
+    value = release_functional(TABLE_1, constant, own, 0.1, 0.1)
+    assert value > release_lagrangian(TABLE_1, 0.1, 0.1).solve().upper + 0.1
+
+
 @pytest.mark.parametrize("utility", ["distortion", "information"])
 def test_algorithms_started_from_q_are_the_printed_updates(utility):
     rng = np.random.default_rng(5)

@@ -420,6 +420,19 @@ class TestStructure:
                 assert math.log(ratio) == pytest.approx(local_dp_epsilon(channel), abs=1e-8)
         assert critical_pairs([[0.5, 0.5], [0.5, 0.5]]) == []
 
+    @given(seeds, st.floats(0.05, 0.95))
+    def test_remark_7_a_black_entry_that_falls_or_a_red_one_that_rises(self, seed, share):
+        # Small entries, so that the other column's ratios are next to 1; some of them are equal.
+        entries = np.random.default_rng(seed).integers(1, 4, size=4) / 100
+        rows = np.column_stack([entries, 1 - entries])
+        pattern, epsilon = colors(rows)[:, 0], local_dp_epsilon(rows)
+        for color, factor in (("B", share), ("R", 1 / share)):
+            for i in np.flatnonzero(pattern == color):
+                moved = entries.copy()
+                moved[i] *= factor
+                other = np.column_stack([moved, 1 - moved])
+                assert local_dp_epsilon(other) < epsilon or colors(other)[i, 0] != color
+
 
 def test_complaints():
     with pytest.raises(ValidationError, match="Class III"):
