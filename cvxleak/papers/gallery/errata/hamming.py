@@ -270,6 +270,8 @@ def _no_group() -> list[Pair]:
     laws = [*NO_GROUP, [0.3, 0.5, 0.2]]
     sets, exact = fold(laws), min_local_dp(laws, 0.62)
     said = folding_bounds(laws, 0.62).upper
+    set_b = class_three([TABLE_I], "b")
+    found = folding_bounds(set_b, 0.3)
     return [
         pair(
             "intersection and union differ by",
@@ -279,6 +281,9 @@ def _no_group() -> list[Pair]:
         pair("exact, D = 0.62", exact, 0.0),
         pair("the value that Remark 6 has", said, "0.2036"),
         pair("so it is not the value", exact, said, "HAMMING Cor 1, Remark 6", 1e-3),
+        pair("exact for the Class III set b, D = 0.3", min_local_dp(set_b, 0.3), "1.8971"),
+        pair("its lower bound", found.lower or 0.0, "1.8971"),
+        pair("its upper bound", found.upper, "1.8971"),
     ]
 
 
@@ -381,9 +386,9 @@ ERRATA = [
     Erratum(
         "HAMMING Thm 3",
         "the intersection gives a lower bound for every Class III set",
-        "not if the folding permutations are not a group: for (0.5, 0.3, 0.2) and (0.2, 0.5, 0.3) "
-        "at D = 0.62 it is 0.2036, but an output drawn from (0.4, 0.6, 0), whatever the input, "
-        "meets the budget without any leakage. The upper bound is correct",
+        "not always if the folding permutations are no group: for (0.5, 0.3, 0.2) and "
+        "(0.2, 0.5, 0.3) at D = 0.62 it is 0.2036, but an output drawn from (0.4, 0.6, 0), "
+        "whatever the input, meets the budget without any leakage. The upper bound is correct",
         "the full linear program, certified",
         _folding,
     ),
@@ -465,10 +470,11 @@ ERRATA = [
     Erratum(
         "HAMMING Cor 1, Remark 6",
         "if intersection and union are equal, the bounds are the value",
-        "only if the folding permutations are a group. (0.5, 0.3, 0.2), (0.2, 0.5, 0.3) and "
-        "(0.3, 0.5, 0.2) fold to one distribution, so intersection and union are equal. At "
-        "D = 0.62 the value would be 0.2036, but an output drawn from (0.4, 0.6, 0), whatever the "
-        "input, meets the budget without any leakage",
+        "if the folding permutations are a group. Otherwise not always: (0.5, 0.3, 0.2), "
+        "(0.2, 0.5, 0.3) and (0.3, 0.5, 0.2) fold to one distribution, so intersection and union "
+        "are equal. At D = 0.62 the value would be 0.2036, but an output drawn from (0.4, 0.6, 0), "
+        "whatever the input, meets the budget without any leakage. (A group is not necessary: for "
+        "the Class III set b and D = 0.3 it is 1.8971, as the bounds are)",
         "the full linear program, certified",
         _no_group,
     ),
