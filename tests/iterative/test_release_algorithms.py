@@ -162,6 +162,8 @@ def test_algorithm_2_falls_and_stays_below_the_proved_bound(seed):
     useful = information(np.einsum("rzx,zxq->rq", joint, run.point))
     assert run.value == pytest.approx(-useful + 0.1 * alone + 0.2 * together, abs=1e-10)
     assert np.diff(run.history["objective"]).max() <= 1e-12
+    assert len(run.history["starts"]) == 5
+    assert run.history["starts"].min() == run.value
     # As many outputs as the algorithm has; more tell more.
     problem = release_lagrangian(joint, 0.1, 0.2, "information", outputs=run.point.shape[-1])
     bound = problem.solve(tol=1e-3, restarts=1, rng=0)
