@@ -351,8 +351,7 @@ class TestTheorems:
         bounds = folding_bounds(class_three(n), 0.3)
         assert bounds.tight
         exact = min_local_dp(class_three(n), 0.3).upper
-        if n == 1:
-            assert bounds.lower == pytest.approx(exact, abs=1e-9)
+        assert [bounds.lower, bounds.upper] == pytest.approx([exact, exact], abs=1e-9)
         # As printed, without D_T(i) = D_i, it is the value of one law.
         assert class_two_leakage([SIX], 0.3 + 1e-12) == 0
         assert exact > 1.5
