@@ -129,8 +129,8 @@ def test_tail_bound_arguments():
             dp_tail_bound(*arguments)
 
 
-@given(st.integers(0, 10**6))
-def test_lemma_3(seed):
+@given(st.integers(0, 10**6), st.floats(0.01, 0.99))
+def test_lemma_3(seed, share):
     rng, prior, rows = drawn(seed)
     m = rows.shape[1]
     one = rng.random(m) * (rng.random(m) < 0.7)
@@ -143,9 +143,16 @@ def test_lemma_3(seed):
     assert event_leakage(rows, prior, np.ones(m)) == pytest.approx(0, abs=1e-12)
     both = event_leakage(rows, prior, one + other)
     assert both <= max(leakage, event_leakage(rows, prior, other)) + 1e-12
-    # (iv): within an event, one of smaller mass that leaks as much.
-    part = event_envelope(rows, prior, mass * 0.6)
-    assert part >= leakage - 1e-9
+    # (iv): within an event, one of smaller mass that leaks as much. It has the outputs of greatest
+    # density at the input that the leakage is attained at, the last of them in part.
+    density = rows[np.argmax(rows @ one)] / (prior @ rows)
+    part, rest = np.zeros(m), share * mass
+    for y in np.argsort(-density):
+        part[y] = min(one[y], max(rest, 0.0) / (prior @ rows)[y])
+        rest -= part[y] * (prior @ rows)[y]
+    assert (part <= one).all()
+    assert prior @ rows @ part == pytest.approx(share * mass)
+    assert event_leakage(rows, prior, part) >= leakage - 1e-9
 
 
 @settings(max_examples=50)
