@@ -22,6 +22,7 @@ from cvxleak.iterative import (
     penalized_objective,
     project_to_entropy,
     project_to_simplex,
+    row_entropy_floors,
 )
 from cvxleak.iterative._record import RecordView
 from cvxleak.iterative._stationarity import best_conditional, block_gaps
@@ -102,23 +103,24 @@ def _gradient_marginal() -> list[Pair]:
 
 
 def _row_floor() -> list[Pair]:
-    p, conditional, _ = _laws(2)
-    entropies = entr(conditional).sum(axis=1)
-    b = float(entr(p).sum() + p @ entropies)
-    over = (b - float(entr(p).sum())) / p[0]
+    view = RecordView(*_laws(2))
+    p, conditional = view.marginal, view.conditional
+    b = view.entropy + 0.05
+
+    def excess(share: float) -> float:
+        row = (1 - share) * conditional[0] + share / conditional.shape[1]
+        return replace(view, conditional=np.array([row, conditional[1]])).entropy - b
+
+    share = root_scalar(excess, bracket=(0, 1), xtol=1e-15).root
+    needed = float(entr((1 - share) * conditional[0] + share / conditional.shape[1]).sum())
+
+    def all_rows(b: float) -> float:
+        return (b - float(entr(p).sum()) - float(p @ view.row_entropies)) / p[0]
+
     return [
-        pair(
-            "the row's own entropy, and the sum over l ≠ k",
-            over - p[1] / p[0] * entropies[1],
-            float(entropies[0]),
-        ),
-        pair(
-            "and the sum over all l",
-            over - float(p @ entropies) / p[0],
-            float(entropies[0]),
-            "LEAKAGE (18)",
-            1e-3,
-        ),
+        pair("entropy of row 0 where H(X) = b", needed, row_entropy_floors(p, conditional, b)[0]),
+        pair("and the sum over all l", needed, all_rows(b), "LEAKAGE (18)", 1e-3),
+        pair("the sum over all l where b is H(X)", all_rows(view.entropy), 0.0),
     ]
 
 
@@ -529,7 +531,7 @@ ERRATA = [
         "the sum runs over all rows",
         "it runs over the rows other than k, as in line 9 of Algorithm 3: at H(X) = b this gives "
         "the row's own entropy, and the printed sum gives 0",
-        "both formulas at a random distribution",
+        "both formulas, and a row with which H(X) = b",
         _row_floor,
     ),
     Erratum(
@@ -549,7 +551,8 @@ ERRATA = [
     ),
     Erratum(
         "LEAKAGE 2.3",
-        "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together",
+        "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together; in "
+        "case 1 of 3.1 it is concave",
         "it is convex in all of them together, as the proof of Theorem 1(2) shows: for a fixed "
         "p(x_i) the joint distribution of record and output is linear in the conditionals, and I "
         "is convex in it",
