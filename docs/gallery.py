@@ -65,7 +65,7 @@ ERRATA_PAGE = """# Errata
 This page lists statements of the five papers that are wrong, or weaker than what can be proved.
 LEAKAGE, ENVELOPE, HAMMING, DALENIUS and SEQUENTIAL are short names of [the papers](symbols.md). We
 found the errors when we recomputed the figures. We may be wrong ourselves, so each entry says how
-it is known. *Checked* entries have a test that computes their numbers
+it is known, and has a test that computes its numbers
 (`ERRATA["..."].check()` in `cvxleak.papers.gallery`).
 """
 
@@ -144,12 +144,12 @@ def errata_page() -> str:
     for where, entry in ERRATA.items():
         if entry.paper != paper:
             paper = entry.paper
-            head = "| where | printed | correct | how it is known | checked |"
+            head = "| where | printed | correct | how it is known |"
             parts.append(f"\n## {paper}\n\n{head}")
-            parts.append("|---|---|---|---|---|")
+            parts.append("|---|---|---|---|")
         place = where.removeprefix(paper + " ")
         cells = map(escaped, (place, entry.printed, entry.so, entry.how))
-        parts.append(f"| {' | '.join(cells)} | {'yes' if entry.check else 'no'} |")
+        parts.append(f"| {' | '.join(cells)} |")
     page = "\n".join(parts) + "\n"
     title = "The envelope of randomized response"
     return page.replace(f"'{title}'", f"[{title}](envelope_conjecture.md)")

@@ -55,7 +55,7 @@ def quantile_attack(
     Notes
     -----
     ENVELOPE Theorem 2, h_eta in Appendix B. The output of B is its most probable one, and that of
-    G its least probable one.
+    G its least probable one. The right quantile is approached, and in general not attained.
 
     Examples
     --------

@@ -149,7 +149,9 @@ def alternating_design(
     -----
     Algorithm 9 is rebuilt from 3.3.1, (27), (28) and Theorem 7: Algorithm 6 with Algorithm 10 in
     place of Algorithm 7, and with the change of the distortion in place of that of the leakage as
-    the stopping rule. p^(0) of the listings is overwritten before it is used.
+    the stopping rule. The theorem's proof places a change of lambda in lines 7 to 11 of the missing
+    listing; here it is that of Algorithm 10. p^(0) of the listings is overwritten before it is
+    used.
 
     For parities the default start is already optimal, and with decrease="norm" the line search
     usually finds no step. Give another `start` to see the method's steps.

@@ -252,7 +252,9 @@ def exponentiated_gradient(
     Notes
     -----
     The step moves J by -eta sum_x Var_q(.|x)(gradient) to first order, which can be far less than
-    eta times the squared norm: with "norm" the search may find no step at all.
+    eta times the squared norm: with "norm" the search may find no step at all. Nor may it with
+    "variance" where two records leak most: J has a kink there, and the gradient of one of them need
+    not lead down.
 
     Examples
     --------

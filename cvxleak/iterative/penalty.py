@@ -76,6 +76,10 @@ def adaptive_penalty(
     InfeasibleError
         D below the least possible distortion.
 
+    See Also
+    --------
+    cvxleak.design.MinLeakage, cvxleak.design.MinDistortion : With `priors`, bounds on the optimum.
+
     Notes
     -----
     The loop's test is as printed |E - E_prev| < eps and |E - D| < eps with E_prev set to E just

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -156,7 +157,8 @@ def information_blahut_arimoto(
     -------
     IterativeResult
         The run with the least objective; `value` is the objective at its last kernel, `point`. The
-        objective is not convex, so this is only an upper bound on its minimum.
+        objective is not convex, so this is only an upper bound on its minimum. `history` also has
+        ``starts``, where the run from each start ended.
 
     Raises
     ------
@@ -197,7 +199,8 @@ def information_blahut_arimoto(
             False,
         )
         runs.append(run)
-    return min(runs, key=lambda run: run.value)
+    best = min(runs, key=lambda run: run.value)
+    return replace(best, history={**best.history, "starts": np.array([run.value for run in runs])})
 
 
 def _descend(

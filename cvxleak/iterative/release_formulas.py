@@ -102,10 +102,11 @@ def release_update(
     Notes
     -----
     SEQUENTIAL (5), Algorithm 1, lines 5 and 6 (the exponent of q_2 in line 5 corrected), and
-    Algorithm 2, lines 6 and 7. By Proposition 1 a kernel that is the update of its own q is
-    optimal for a distortion; for an information it is stationary. The methods that
-    `distortion_blahut_arimoto` and `information_blahut_arimoto` carry out in logarithms are this
-    and `ReleaseLaws.of` in turn; to start them from a q, pass its update as ``start``.
+    Algorithm 2, lines 6 and 7. By Proposition 1 a kernel without zeros that is the update of its
+    own q is optimal for a distortion; for an information it is stationary. (Zeros stay: every
+    constant release is its own update.) The methods that `distortion_blahut_arimoto` and
+    `information_blahut_arimoto` carry out in logarithms are this and `ReleaseLaws.of` in turn; to
+    start them from a q, pass its update as ``start``.
 
     Examples
     --------

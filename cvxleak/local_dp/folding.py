@@ -275,6 +275,10 @@ def class_three_leakage(sources: Sources, budget: float, folding: Iterable[Seque
 def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> FoldingBounds:
     """Return the bounds of HAMMING Theorem 3, with (18) corrected, and of Remark 4.
 
+    A distribution with ties has all its orders, by Definition 5. One order for each distribution is
+    enough for the upper bound, and can give a smaller one: see `class_three_leakage`, which takes
+    the permutations.
+
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of distributions

@@ -16,6 +16,7 @@ from cvxleak.envelope import (
     pml_envelope,
     quantile_attack,
     response_attack,
+    response_condition,
     response_envelope,
     response_lower_bound,
 )
@@ -52,6 +53,18 @@ def test_theorem_2_the_left_quantile_can_be_lifted(seed):
         assert high - off * (1 + mass.max() / mass.min()) <= reached <= high + 1e-9
 
 
+@settings(max_examples=10)
+@given(seeds, st.floats(0.05, 0.95))
+def test_theorem_2_the_envelope_is_the_supremum_of_left_quantiles(seed, delta):
+    rng = np.random.default_rng(seed)
+    prior, channel = rng.dirichlet(np.ones(3)), Channel(rng.dirichlet(np.ones(4), size=3))
+    bound = pml_envelope(prior, channel, delta)
+    # The right quantile of the best post-processing is the envelope; lift the left one to it.
+    best = channel.then(bound.witness)
+    seen = best.then(quantile_attack(prior, best, delta, 1e-9))
+    assert bound.lower - 1e-5 <= pml_left_quantile(seen, prior, delta) <= bound.upper + 1e-9
+
+
 def test_theorem_2_on_example_1():
     left, right = (f(EXAMPLE, FAIR, 0.1) for f in (pml_left_quantile, pml_right_quantile))
     assert [left, right] == pytest.approx([math.log(10 / 9), math.log(4)])
@@ -76,6 +89,8 @@ def test_theorem_5_iii_the_construction_attains_the_bound(seed):
     attack = response_attack(prior, epsilon, delta)
     assert attack.weights.sum() == pytest.approx(1)
     assert attack.weights[-1] == pytest.approx(1 - attack.theta, abs=1e-12)
+    if abs(attack.theta_2 - 1) > 1e-9:
+        assert response_condition(prior, epsilon, delta) == (attack.theta_2 < 1)
     seen = channel.then(attack.channel)
     mass = seen.output(prior).probabilities
     assert mass[:-1].sum() == pytest.approx(delta)
@@ -129,6 +144,11 @@ def test_appendix_c_a_randomized_post_processing_is_a_function(seed):
         event = [float(pair[1] == z) for pair in extended.outputs]  # type: ignore
         if np.dot(extended.output(prior).probabilities, event) > 0:
             assert event_leakage(extended, prior, event) == pytest.approx(leakage, abs=1e-9)
+
+
+def test_appendix_c_the_reduced_form_of_example_1():
+    printed = [[0, 0, 1], [0, 0, 1], [0, 0.2, 0.8], [0.2, 0, 0.8]]
+    assert EXAMPLE.reduced().matrix == pytest.approx(np.array(printed))
 
 
 def test_three_adaptive_releases():

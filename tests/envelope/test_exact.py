@@ -1,5 +1,6 @@
 """delta_c and eps_c: closed forms, two solvers, jumps, ties, zeros, and laws."""
 
+import itertools
 import math
 
 import numpy as np
@@ -139,6 +140,16 @@ def test_all_outputs_leak_the_same(epsilon):
         assert bound.upper == pytest.approx(epsilon, abs=1e-9)
     assert failure_probability(prior, mechanism, epsilon).upper == 0
     assert failure_probability(prior, mechanism, epsilon, strict=False).lower > 1 - 1e-9
+
+
+def test_all_outputs_leak_the_same_with_more_outputs_than_inputs():
+    # ENVELOPE Corollary 1: each pair of four equally likely inputs is an output, and leaks a bit.
+    pairs = list(itertools.combinations(range(4), 2))
+    channel = np.array([[float(x in pair) / 3 for pair in pairs] for x in range(4)])
+    for delta in (1e-6, 0.3, 0.99):
+        bound = pml_envelope(FAIR, channel, delta)
+        assert bound.lower == pytest.approx(math.log(2), abs=1e-9)
+        assert bound.upper == pytest.approx(math.log(2), abs=1e-9)
 
 
 def test_jumps_of_the_failure_probability():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.design import MinLeakage
 from cvxleak.iterative import (
     adaptive_penalty,
     alternating_design,
@@ -11,6 +12,7 @@ from cvxleak.iterative import (
     penalized_objective,
 )
 from cvxleak.iterative.exponentiated import Trade
+from cvxleak.queries import parity
 
 PARITY = np.indices((2, 2, 2)).sum(axis=0) % 2
 ERROR = 1.0 - np.eye(2)[PARITY]
@@ -141,6 +143,38 @@ def test_the_penalty_adapts_as_printed_and_q_best_is_that_of_the_least_objective
     assert (wide.history["penalty"] == 1).all()
     rough = adaptive_penalty(fair, fair, hamming, 0.1, decrease="variance", tol=1.0)
     assert rough.iterations == 1
+
+
+def test_algorithm_7_is_above_the_proved_optimum_of_its_subproblem():
+    prior = random_prior()
+    run = adaptive_penalty(
+        prior, UNIFORM, ERROR, 0.2, decrease="variance", max_penalties=8, max_steps=40
+    )
+    problem = MinLeakage(
+        parity(3),
+        distortion="hamming",
+        budget=float((UNIFORM[..., None] * run.point * ERROR).sum()),
+        priors=[prior.ravel()],
+        rows="datasets",
+    )
+    check = problem.check(run.point.reshape(8, 2))
+    assert check.value == pytest.approx(run.value, abs=1e-9)
+    assert problem.solve(tol=1e-4).lower <= run.value + 1e-9
+
+
+def test_one_record_s_gradient_does_not_descend_where_two_leak_most():
+    count = np.indices((2, 2)).sum(axis=0)
+    far = np.abs(count[..., None] - np.arange(3.0))
+    fair, start = np.full((2, 2), 0.25), 0.7 * np.eye(3)[count] + 0.1
+    run = exponentiated_gradient(fair, start, fair, far, 0.2, 1.0, decrease="variance")
+    assert run.iterations == 0
+    # J is convex and can fall: along the mean of both records' gradients.
+    first, second = (
+        penalized_objective(fair, start, fair, far, 0.2, 1.0, record=i)[1] for i in (0, 1)
+    )
+    moved = start * np.exp(-0.3 * (first + second) / 2)
+    moved /= moved.sum(axis=-1, keepdims=True)
+    assert penalized_objective(fair, moved, fair, far, 0.2, 1.0)[0] < run.value - 1e-3
 
 
 def test_no_value_is_below_the_optimum():

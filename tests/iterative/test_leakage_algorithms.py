@@ -47,7 +47,28 @@ def random_view(seed, values=2, contexts=3, outputs=3, sharpness=0.7):
     )
 
 
-# Theorems 2 and 3, Lemma 1
+# Theorems 1 to 3, Lemma 1
+
+
+@settings(max_examples=50)
+@given(SEEDS, st.floats(0, 1))
+def test_theorem_1_information_is_concave_and_convex(seed, share):
+    view, other = random_view(seed), random_view(seed + 1)
+
+    def leak(p, v, rows):
+        return RecordView(p, v, rows).information
+
+    def between(one, two):
+        return share * one + (1 - share) * two
+
+    p, v, rows = view.marginal, view.conditional, view.rows
+    mixed = leak(between(p, other.marginal), v, rows)
+    assert mixed >= between(leak(p, v, rows), leak(other.marginal, v, rows)) - 1e-12
+    # In all conditionals together, not only in each row.
+    mixed = leak(p, between(v, other.conditional), rows)
+    assert mixed <= between(leak(p, v, rows), leak(p, other.conditional, rows)) + 1e-12
+    mixed = leak(p, v, between(rows, other.rows))
+    assert mixed <= between(leak(p, v, rows), leak(p, v, other.rows)) + 1e-12
 
 
 @settings(max_examples=50)
@@ -539,6 +560,8 @@ def test_never_better_than_the_joint_step(mechanism, b):
     optimum = joint_blahut_arimoto(mechanism.lumped(0), b).value
     for start, rng in [("uniform", 0), ("random", 0), ("random", 1)]:
         run = alternating_leakage(mechanism, b, start=start, rng=rng, max_iterations=20)
+        # Theorem 4(1).
+        assert (np.diff(run.history["objective"]) >= -1e-12).all()
         flat = run.point.ravel()
         assert entropy(flat) >= b - FEASIBILITY
         assert run.value <= optimum + 1e-8

@@ -162,6 +162,8 @@ def test_algorithm_2_falls_and_stays_below_the_proved_bound(seed):
     useful = information(np.einsum("rzx,zxq->rq", joint, run.point))
     assert run.value == pytest.approx(-useful + 0.1 * alone + 0.2 * together, abs=1e-10)
     assert np.diff(run.history["objective"]).max() <= 1e-12
+    assert len(run.history["starts"]) == 5
+    assert run.history["starts"].min() == run.value
     # As many outputs as the algorithm has; more tell more.
     problem = release_lagrangian(joint, 0.1, 0.2, "information", outputs=run.point.shape[-1])
     bound = problem.solve(tol=1e-3, restarts=1, rng=0)
@@ -357,6 +359,15 @@ def test_proposition_1_a_kernel_that_is_its_own_update_is_optimal():
     bound = release_lagrangian(joint, 0.1, 0.2).solve()
     value = objective(joint, kernel, 0.1, 0.2, "distortion")
     assert bound.lower - 1e-12 <= value <= bound.upper + 1e-9
+
+
+def test_proposition_1_needs_kernels_without_zeros():
+    constant = np.zeros((2, 2, 2))
+    constant[..., 0] = 1.0
+    own = ReleaseLaws.of(TABLE_1, constant)
+    assert np.array_equal(release_update(TABLE_1, own, 0.1, 0.1), constant)
+    value = release_functional(TABLE_1, constant, own, 0.1, 0.1)
+    assert value > release_lagrangian(TABLE_1, 0.1, 0.1).solve().upper + 0.1
 
 
 @pytest.mark.parametrize("utility", ["distortion", "information"])

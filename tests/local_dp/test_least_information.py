@@ -112,11 +112,12 @@ def test_the_witness_meets_the_budget():
     assert max(mutual_information(bound.witness, p) for p in TEN) == pytest.approx(bound.upper)
 
 
-def test_zero_from_the_last_threshold_on():
+@pytest.mark.parametrize("laws", [[SIX], TEN, [[0.6, 0.4, 0.0], [0.5, 0.3, 0.2]]])
+def test_zero_from_the_last_threshold_on(laws):
     # HAMMING Lemma 6
-    last = distortion_thresholds([SIX])[5]
-    assert min_information([SIX], last + 1e-9).upper < 1e-12
-    assert min_information([SIX], last - 1e-3).lower > 0
+    last = distortion_thresholds(laws)[-2]
+    assert min_information(laws, last + 1e-9).upper < 1e-12
+    assert min_information(laws, last - 1e-3).lower > 0
 
 
 def test_information_is_below_differential_privacy():

@@ -351,8 +351,7 @@ class TestTheorems:
         bounds = folding_bounds(class_three(n), 0.3)
         assert bounds.tight
         exact = min_local_dp(class_three(n), 0.3).upper
-        if n == 1:
-            assert bounds.lower == pytest.approx(exact, abs=1e-9)
+        assert [bounds.lower, bounds.upper] == pytest.approx([exact, exact], abs=1e-9)
         # As printed, without D_T(i) = D_i, it is the value of one law.
         assert class_two_leakage([SIX], 0.3 + 1e-12) == 0
         assert exact > 1.5
@@ -419,6 +418,19 @@ class TestStructure:
                 ratio = channel.matrix[high, y] / channel.matrix[low, y]
                 assert math.log(ratio) == pytest.approx(local_dp_epsilon(channel), abs=1e-8)
         assert critical_pairs([[0.5, 0.5], [0.5, 0.5]]) == []
+
+    @given(seeds, st.floats(0.05, 0.95))
+    def test_remark_7_a_black_entry_that_falls_or_a_red_one_that_rises(self, seed, share):
+        # Small entries, so that the other column's ratios are next to 1; some of them are equal.
+        entries = np.random.default_rng(seed).integers(1, 4, size=4) / 100
+        rows = np.column_stack([entries, 1 - entries])
+        pattern, epsilon = colors(rows)[:, 0], local_dp_epsilon(rows)
+        for color, factor in (("B", share), ("R", 1 / share)):
+            for i in np.flatnonzero(pattern == color):
+                moved = entries.copy()
+                moved[i] *= factor
+                other = np.column_stack([moved, 1 - moved])
+                assert local_dp_epsilon(other) < epsilon or colors(other)[i, 0] != color
 
 
 def test_complaints():

@@ -34,6 +34,7 @@ from cvxleak.measures import (
     psi_1,
     psi_2,
 )
+from cvxleak.mechanisms import randomized_response
 
 EXAMPLE = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
 FAIR = [0.25] * 4
@@ -122,6 +123,15 @@ def test_dp_tail_bound(seed):
     assert dp_failure_probability(rows, k * epsilon) <= dp_tail_bound(k, epsilon, delta) + 1e-12
 
 
+def test_probabilistic_dp_is_not_closed_under_post_processing():
+    # ENVELOPE Definition 3: the output that gives a 0 away takes some of the other one with it.
+    rows, merging = np.array([[0.1, 0.9], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.05, 0.95]])
+    before, after = (dp_failure_probability(q, 0.5) for q in (rows, rows @ merging))
+    assert before == pytest.approx(0.1)
+    assert after == pytest.approx(0.1 + 0.9 * 0.05)
+    assert privacy_profile(rows @ merging, 0.5) <= privacy_profile(rows, 0.5) <= before
+
+
 def test_tail_bound_arguments():
     assert dp_tail_bound(2, 0.1, 1.0) == 1.0
     for arguments, name in (((2, 1, 1.5), "delta"), ((2, 0, 0.5), "epsilon"), ((1, 1, 0.5), "k")):
@@ -129,8 +139,8 @@ def test_tail_bound_arguments():
             dp_tail_bound(*arguments)
 
 
-@given(st.integers(0, 10**6))
-def test_lemma_3(seed):
+@given(st.integers(0, 10**6), st.floats(0.01, 0.99))
+def test_lemma_3(seed, share):
     rng, prior, rows = drawn(seed)
     m = rows.shape[1]
     one = rng.random(m) * (rng.random(m) < 0.7)
@@ -143,9 +153,16 @@ def test_lemma_3(seed):
     assert event_leakage(rows, prior, np.ones(m)) == pytest.approx(0, abs=1e-12)
     both = event_leakage(rows, prior, one + other)
     assert both <= max(leakage, event_leakage(rows, prior, other)) + 1e-12
-    # (iv): within an event, one of smaller mass that leaks as much.
-    part = event_envelope(rows, prior, mass * 0.6)
-    assert part >= leakage - 1e-9
+    # (iv): within an event, one of smaller mass that leaks as much. It has the outputs of greatest
+    # density at the input that the leakage is attained at, the last of them in part.
+    density = rows[np.argmax(rows @ one)] / (prior @ rows)
+    part, rest = np.zeros(m), share * mass
+    for y in np.argsort(-density):
+        part[y] = min(one[y], max(rest, 0.0) / (prior @ rows)[y])
+        rest -= part[y] * (prior @ rows)[y]
+    assert (part <= one).all()
+    assert prior @ rows @ part == pytest.approx(share * mass)
+    assert event_leakage(rows, prior, part) >= leakage - 1e-9
 
 
 @settings(max_examples=50)
@@ -195,6 +212,15 @@ def test_binary_and_event_envelope_differ():
     assert event_envelope(rows, prior, 0.9) == pytest.approx(math.log(1 / 0.9))
     assert binary_envelope(rows, prior, 0.9) == pytest.approx(math.log(2))
     assert binary_envelope([[0.5, 0.5]], [1.0], 0.5) == 0
+
+
+def test_either_bound_of_14_can_be_the_larger_one():
+    prior, rows = [0.2, 0.3, 0.5], randomized_response(3, 1.0)
+    delta = np.array([0.3, 0.9])
+    binary = binary_envelope(rows, prior, delta)
+    quantile = pml_right_quantile(rows, prior, delta)
+    assert (binary > quantile + 0.05).tolist() == [True, False]
+    assert (quantile > binary + 0.05).tolist() == [False, True]
 
 
 @given(st.integers(0, 10**6))

@@ -60,6 +60,17 @@ def binary_entropy(p):
     return -p * math.log(p) - (1 - p) * math.log(1 - p)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.3])
+def test_earlier_outputs_help_without_delta_only_outside_the_scheme(epsilon):
+    # SEQUENTIAL, section III-A: with Z - X - R they do not, but Table I has no such chain.
+    law = TABLE_1.sum(axis=0)
+    chain = law * (TABLE_1.sum(axis=1) / law.sum(axis=0))[:, None, :]
+    used, unused = (release_problem(j, epsilon).solve() for j in (chain, chain.sum(axis=1)))
+    assert [used.lower, used.upper] == pytest.approx([unused.lower, unused.upper], abs=1e-8)
+    helped = release_problem(TABLE_1, epsilon).solve()
+    assert helped.upper < release_problem(TABLE_1.sum(axis=1), epsilon).solve().lower - 0.01
+
+
 @pytest.mark.parametrize("crossover", [0.02, 0.1, 0.3])
 def test_distortion_rate_function_of_a_bit(crossover):
     joint = np.diag([0.5, 0.5])  # R = X, nothing released before

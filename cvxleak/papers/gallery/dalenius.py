@@ -92,6 +92,9 @@ def hospital() -> Computed:
     """Take Example 3's floor as a share, in units of the entropy of one record."""
     records, known, floor = 1e6, 1e2, 0.9e4
     left = remaining_range(records, floor * BIT)
+    # A mean in [0, 1] with the Gaussian noise of (31) for the level 0.1, and what is left of it.
+    variance = gaussian_variance_for_leakage(0.5, 0.1)
+    whole, part = (gaussian_peak_capacity(peak, variance) for peak in (0.5, left / 2))
     pairs = [
         pair("b as a share of the largest entropy", floor / records, 0.009),
         pair(
@@ -105,6 +108,7 @@ def hospital() -> Computed:
     return pairs, {
         "range of the mean that the floor leaves (binary records)": left,
         "noise that may be saved, at most": 1 - left,
+        "δ_c + τ for Gaussian noise and the level 0.1, at most": whole.upper - part.lower,
     }
 
 
@@ -259,6 +263,8 @@ def section_7() -> Computed:
         ),
     ]
     wrong = 1 - np.eye(2)
+    symmetric = mechanism_distortion(noisy_parity(4, 0.3), np.full(16, 1 / 16), wrong)
+    pairs.append(pair("distortion, symmetric, flip 0.3: (50)", symmetric, 0.3))
     for epsilon in (0.1, 1.0):
         for name, channel, printed in (
             ("Laplace", laplace_threshold(epsilon), math.exp(-epsilon / 2) / 2),

@@ -24,7 +24,7 @@ class Erratum:
         The correct statement.
     how : str
         How it is known.
-    check : callable or None
+    check : callable
         Returns pairs (computed, stated here). A pair whose `erratum` is this entry compares with
         what the paper prints or does, and must disagree.
 
@@ -42,7 +42,7 @@ class Erratum:
     printed: str
     so: str
     how: str
-    check: Callable[[], Sequence[Pair]] | None = field(default=None, repr=False)
+    check: Callable[[], Sequence[Pair]] = field(repr=False)
 
     @property
     def paper(self) -> str:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cvxleak.capacities import capacity
 from cvxleak.local_dp import (
     class_one_information,
     class_one_leakage,
@@ -16,9 +17,11 @@ from cvxleak.local_dp import (
     class_two_mechanism,
     classify,
     colors,
+    distortion_thresholds,
     fold,
     folding_bounds,
     is_staircase,
+    min_distortion_local_dp,
     min_information,
     min_local_dp,
 )
@@ -26,15 +29,25 @@ from cvxleak.measures import local_dp_epsilon, mutual_information, worst_case_di
 from cvxleak.mechanisms import randomized_response
 from cvxleak.model import Distortion
 from cvxleak.papers.gallery.errata.erratum import Erratum
+from cvxleak.papers.gallery.hamming import TABLE_I, TABLE_II, class_three
 from cvxleak.papers.gallery.item import Pair, pair
 from cvxleak.sources import SourceSet
 
 __all__ = ["ERRATA"]
 
-TABLE_I = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
 SET_A = [TABLE_I, [0.15, 0.7, *TABLE_I[2:]]]
 SET_4 = [TABLE_I, [TABLE_I[i] for i in (3, 1, 2, 0, 4, 5)]]
 NO_GROUP = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
+
+
+def _utility() -> list[Pair]:
+    least = min_distortion_local_dp([TABLE_I], 2.0)
+    utility = -worst_case_distortion(least.witness, [TABLE_I], Distortion.hamming(range(6)))
+    return [
+        pair("least distortion of Table I, ε = 2", least, "0.2513"),
+        pair("minus the utility of an optimal channel", -utility, least.upper, None, 1e-7),
+        pair("the utility itself", utility, least.upper, "HAMMING (5)", 1e-3),
+    ]
 
 
 def _order() -> list[Pair]:
@@ -61,6 +74,30 @@ def _tail() -> list[Pair]:
     ]
 
 
+def _image() -> list[Pair]:
+    law = np.array([0.2, 0.5, 0.3])
+    (order,) = fold([law]).folding
+    said = np.empty(3)
+    said[list(order)] = law
+    return [
+        pair("most that T^(−1)(P) rises: not", max(np.diff(law[list(order)]).max(), 0.0), 0.0),
+        pair("most that T(P) rises: not", np.diff(said).max(), 0.0, "HAMMING (14)", 1e-3),
+    ]
+
+
+def _orders_of_ties() -> list[Pair]:
+    laws = class_three(TABLE_II, "a")
+    exact, bounds = min_local_dp(laws, 0.22), folding_bounds(laws, 0.22)
+    once = class_three_leakage(TABLE_II, 0.22, [range(10), (1, 0, *range(2, 10))])
+    return [
+        pair("exact for Table IV, set a, D = 0.22", exact, "3.4404"),
+        pair("(17) with one order for each distribution", once, exact.upper, None, 1e-7),
+        pair("Theorem 3's upper bound with all orders", bounds.upper, "3.4629"),
+        pair("its lower bound", bounds.lower or 0.0, "3.2581"),
+        pair("so one is enough", once, bounds.upper, "HAMMING Def 5", 1e-3),
+    ]
+
+
 def _tied() -> list[Pair]:
     exact = min_local_dp(SET_4, 0.4)
     swap, turn = [range(6), (3, 1, 2, 0, 4, 5)], [range(6), (1, 2, 3, 0, 4, 5)]
@@ -81,10 +118,10 @@ def _tied() -> list[Pair]:
 
 def _removed() -> list[Pair]:
     last = len(TABLE_I) - 2
-    values = [class_two_distortions([TABLE_I], 0.2, removed=k)[0] for k in range(last)]
+    values = [class_two_distortions([TABLE_I], 0.2, removed=k)[0] for k in range(last + 1)]
     return [
         pair(
-            "least over l from 0 to M − 3, and l = 0 alone, D = 0.2",
+            "least over l from 0 to M − 2, and l = 0 alone, D = 0.2",
             min(values),
             values[0],
             None,
@@ -146,12 +183,18 @@ def _distortions() -> list[Pair]:
     channel = class_two_mechanism(class_two_distortions([TABLE_I], 0.2)[1])
     drops = np.diff(1 - np.diag(channel))
     law, D, given = np.array([0.5, 0.3, 0.2]), 0.15, np.array([0.05, 0.1, 0.45])
+    two = np.eye(3)[[0, 1, 1]]
     left, right = float(law @ given), float((1 - D) * given[0] + D / 2 * given[1:].sum())
     return [
         pair(
             "most by which D_1, D_2, … falls in the optimum, D = 0.2: not",
             max(-float(drops.min()), 0.0),
             0.0,
+        ),
+        pair(
+            "distortion of the first two outputs without noise, (0.5, 0.3, 0.2)",
+            worst_case_distortion(two, [law], Distortion.hamming(range(3))),
+            float(distortion_thresholds([law])[1]),
         ),
         pair(
             "(45a) for (0.5, 0.3, 0.2) and the distortions (0.05, 0.1, 0.45)",
@@ -162,6 +205,17 @@ def _distortions() -> list[Pair]:
         ),
         pair("(45b), D = 0.15", right, "0.08375", None, 1e-9),
         pair("so they are not equal", left, right, "HAMMING Lemma 8, (45b)", 1e-3),
+    ]
+
+
+def _zero_columns() -> list[Pair]:
+    two = min_distortion_local_dp([TABLE_I], 30.0, (1 - np.eye(6))[:, :2])
+    size, k, D = 3, 1, np.array([0.8, 0.8])  # a sum of at most M − 1
+    ratio = (size - 1 - k) * (1 - D[1:].sum() / (size - 1 - k)) / D[0]
+    return [
+        pair("least distortion for Table I with 4 columns of zeros", two, "0.15"),
+        pair("e^ε of (32) for M = 3, k = 1 and the distortions (0.8, 0.8)", ratio, "0.25"),
+        pair("at least, as said", ratio, 1.0, "HAMMING Lemma 9", 1e-3),
     ]
 
 
@@ -199,11 +253,16 @@ def _constant() -> list[Pair]:
     constant, uniform = np.tile([1.0, 0, 0], (3, 1)), np.full((3, 3), 1 / 3)
     hamming = Distortion.hamming(range(3))
     worst = worst_case_distortion(constant, [law], hamming)
+    noisy = [[1.0, 0.0], [0.5, 0.5]]
+    fair, most = mutual_information(noisy, [0.5, 0.5]), capacity(noisy)
     return [
         pair("distortion of the constant output 1 under (0.2, 0.3, 0.5)", worst, "0.8"),
         pair("(M − 1)/M", worst, 2 / 3, "HAMMING Lemma 5", 1e-3),
         pair("of a uniform output", worst_case_distortion(uniform, [law], hamming), 2 / 3),
         pair("leakage of a uniform output", local_dp_epsilon(uniform), 0.0),
+        pair("information through the rows (1, 0) and (0.5, 0.5), a fair bit", fair, "0.2158"),
+        pair("the most of all distributions", most, "0.2231"),
+        pair("so a fair bit is not the worst", fair, most.lower, "HAMMING Lemma 5", 1e-3),
     ]
 
 
@@ -211,6 +270,8 @@ def _no_group() -> list[Pair]:
     laws = [*NO_GROUP, [0.3, 0.5, 0.2]]
     sets, exact = fold(laws), min_local_dp(laws, 0.62)
     said = folding_bounds(laws, 0.62).upper
+    set_b = class_three([TABLE_I], "b")
+    found = folding_bounds(set_b, 0.3)
     return [
         pair(
             "intersection and union differ by",
@@ -220,6 +281,9 @@ def _no_group() -> list[Pair]:
         pair("exact, D = 0.62", exact, 0.0),
         pair("the value that Remark 6 has", said, "0.2036"),
         pair("so it is not the value", exact, said, "HAMMING Cor 1, Remark 6", 1e-3),
+        pair("exact for the Class III set b, D = 0.3", min_local_dp(set_b, 0.3), "1.8971"),
+        pair("its lower bound", found.lower or 0.0, "1.8971"),
+        pair("its upper bound", found.upper, "1.8971"),
     ]
 
 
@@ -259,6 +323,14 @@ def _concave() -> list[Pair]:
 
 ERRATA = [
     Erratum(
+        "HAMMING (5)",
+        "the least worst-case distortion is the largest utility",
+        "minus the largest utility, since the utility is minus the distortion: for Table I and "
+        "ε = 2 the least distortion is 0.2513",
+        "the linear program, certified",
+        _utility,
+    ),
+    Erratum(
         "HAMMING (11)",
         "a linear program without D_1 ≤ D_2 ≤ …",
         "the order is needed: for Table I and D = 0.02 the printed program gives 5.1648, but the "
@@ -274,6 +346,24 @@ ERRATA = [
         "gives 2.1401. The least over l is the same, as l = 0 attains it",
         "the full linear program with the outputs that stay, certified",
         _tail,
+    ),
+    Erratum(
+        "HAMMING Def 5",
+        "a source set is a disjoint union of its parts of one order each",
+        "not if a distribution has ties. By the definition all of its orders are folding "
+        "permutations, although one for each distribution is enough. For Table IV, set a, and "
+        "D = 0.22 the value is 3.4404, which (17) gives with the exchange alone; with all orders "
+        "of the ties of Table II's second distribution Theorem 3's bounds are 3.2581 and 3.4629",
+        "the full linear program, certified",
+        _orders_of_ties,
+    ),
+    Erratum(
+        "HAMMING (14)",
+        "a distribution is folded to T(P), which has entry i of P at place T(i)",
+        "to T^(−1)(P), which has entry T(i) at place i: for (0.2, 0.5, 0.3) and its order "
+        "T = (2, 3, 1) that is (0.5, 0.3, 0.2), and T(P) is (0.3, 0.2, 0.5), which does not fall",
+        "the definition",
+        _image,
     ),
     Erratum(
         "HAMMING (17)",
@@ -296,9 +386,9 @@ ERRATA = [
     Erratum(
         "HAMMING Thm 3",
         "the intersection gives a lower bound for every Class III set",
-        "not if the folding permutations are not a group: for (0.5, 0.3, 0.2) and (0.2, 0.5, 0.3) "
-        "at D = 0.62 it is 0.2036, but an output drawn from (0.4, 0.6, 0), whatever the input, "
-        "meets the budget without any leakage. The upper bound is correct",
+        "not always if the folding permutations are no group: for (0.5, 0.3, 0.2) and "
+        "(0.2, 0.5, 0.3) at D = 0.62 it is 0.2036, but an output drawn from (0.4, 0.6, 0), "
+        "whatever the input, meets the budget without any leakage. The upper bound is correct",
         "the full linear program, certified",
         _folding,
     ),
@@ -328,18 +418,30 @@ ERRATA = [
     ),
     Erratum(
         "HAMMING Lemma 8, (45b)",
-        "D_1 ≥ … ≥ D_M after Lemma 8; an equality in (45b)",
-        "D_1 ≤ … ≤ D_M, and ≥, as Lemma 10 says: for (0.5, 0.3, 0.2), D = 0.15 and the "
-        "distortions (0.05, 0.1, 0.45) the two sides are 0.145 and 0.08375",
-        "an optimal channel, and both sides",
+        "a distortion above D^(k) in the proof of Lemma 8, and D_1 ≥ … ≥ D_M after it; an equality "
+        "in (45b)",
+        "at least D^(k), which the first M − k outputs without noise attain; D_1 ≤ … ≤ D_M; and ≥ "
+        "in (45b), as Lemma 10 says: for (0.5, 0.3, 0.2), D = 0.15 and the distortions (0.05, 0.1, "
+        "0.45) the two sides are 0.145 and 0.08375",
+        "two channels, and both sides",
         _distortions,
+    ),
+    Erratum(
+        "HAMMING Lemma 9",
+        "there is an optimal channel with k columns of zeros for every k up to M − 1; after the "
+        "proof, e^ε ≥ 1 is a sum of D_1, …, D_(M−k) of at most M − 1",
+        "only from D^(k) on, by Lemma 8: for Table I and k = 4 from 0.15 on. And the sum is at "
+        "most M − 1 − k, as (11) has it: for M = 3, k = 1 and the distortions (0.8, 0.8) the "
+        "ratio in (32) is 0.25",
+        "the full linear program with the outputs that stay, certified; the formula",
+        _zero_columns,
     ),
     Erratum(
         "HAMMING V-E",
         "a better channel has Q(j|i) > e^ε Q(j|j) for at least one pair, ε that of (7)",
-        "a minus is missing, and all pairs have it: Q(j|i) > e^−ε Q(j|j), which (29b) uses. For "
-        "M = 3 and D = 0.3, e^ε is 4.667; randomized response with e^ε = 4 has the ratio "
-        "0.25, which exceeds e^−ε by 0.0357",
+        "a minus is missing, and all pairs of a column that is not zero have it: Q(j|i) > e^−ε "
+        "Q(j|j), which (29b) uses. For M = 3 and D = 0.3, e^ε is 4.667; randomized response with "
+        "e^ε = 4 has the ratio 0.25, which exceeds e^−ε by 0.0357",
         "the definition",
         _sign,
     ),
@@ -355,19 +457,24 @@ ERRATA = [
     ),
     Erratum(
         "HAMMING Lemma 5",
-        "a constant output has distortion (M − 1)/M",
+        "a constant output has distortion (M − 1)/M; for every mechanism the uniform distribution "
+        "has the most information",
         "1 − P_1: 0.8 for (0.2, 0.3, 0.5), so it can miss a budget of (M − 1)/M; an output that is "
-        "uniform, whatever the input, meets it. And the lemma needs the hull, not the set",
-        "the definition",
+        "uniform, whatever the input, meets it. The uniform distribution is the worst for "
+        "symmetric mechanisms, and a bound for all, which is enough: through the rows (1, 0) and "
+        "(0.5, 0.5) a fair bit has 0.2158, and the capacity is 0.2231. And the lemma needs the "
+        "hull, not the set",
+        "the definitions",
         _constant,
     ),
     Erratum(
         "HAMMING Cor 1, Remark 6",
         "if intersection and union are equal, the bounds are the value",
-        "only if the folding permutations are a group. (0.5, 0.3, 0.2), (0.2, 0.5, 0.3) and "
-        "(0.3, 0.5, 0.2) fold to one distribution, so intersection and union are equal. At "
-        "D = 0.62 the value would be 0.2036, but an output drawn from (0.4, 0.6, 0), whatever the "
-        "input, meets the budget without any leakage",
+        "if the folding permutations are a group. Otherwise not always: (0.5, 0.3, 0.2), "
+        "(0.2, 0.5, 0.3) and (0.3, 0.5, 0.2) fold to one distribution, so intersection and union "
+        "are equal. At D = 0.62 the value would be 0.2036, but an output drawn from (0.4, 0.6, 0), "
+        "whatever the input, meets the budget without any leakage. (A group is not necessary: for "
+        "the Class III set b and D = 0.3 it is 1.8971, as the bounds are)",
         "the full linear program, certified",
         _no_group,
     ),

@@ -19,8 +19,10 @@ from cvxleak.iterative import (
     deterministic_search,
     exponentiated_gradient,
     marginal_blahut_arimoto,
+    penalized_objective,
     project_to_entropy,
     project_to_simplex,
+    row_entropy_floors,
 )
 from cvxleak.iterative._record import RecordView
 from cvxleak.iterative._stationarity import best_conditional, block_gaps
@@ -79,22 +81,21 @@ def _gradient_marginal() -> list[Pair]:
     given = np.einsum("am,amy->ay", conditional, rows)
     step = STEP * np.array([1.0, 0.0])
     slope = _information(p + step, conditional, rows) - _information(p - step, conditional, rows)
-    first = float((given[0] * np.log(given[0] / (p @ given))).sum())
-    own = p[0] * float((given[0] * (1 / p[0] - given[0] / (p @ given))).sum())
-    others = -float(given[0].sum()) + p[0] * float((given[0] ** 2 / (p @ given)).sum())
-    # (38) at p_0: its own term, p_0 times the slope of the logarithm, and the other records' terms.
-    slope_of_logs = own - 1
+    output = p @ given
+    first = float((given[0] * np.log(given[0] / output)).sum())
+    second = -p[0] * float((given[0] ** 2 / output).sum())
+    others = -1 + p[0] * float((given[0] ** 2 / output).sum())  # (40)
     return [
         pair(
             "slope by differences, with plus",
             slope / (2 * STEP),
-            first + slope_of_logs + others,
+            first + second + others,
             tolerance=1e-6,
         ),
         pair(
             "with minus, as printed",
             slope / (2 * STEP),
-            first + slope_of_logs - others,
+            first + second - others,
             "LEAKAGE (39)",
             1e-3,
         ),
@@ -102,23 +103,24 @@ def _gradient_marginal() -> list[Pair]:
 
 
 def _row_floor() -> list[Pair]:
-    p, conditional, _ = _laws(2)
-    entropies = entr(conditional).sum(axis=1)
-    b = float(entr(p).sum() + p @ entropies)
-    over = (b - float(entr(p).sum())) / p[0]
+    view = RecordView(*_laws(2))
+    p, conditional = view.marginal, view.conditional
+    b = view.entropy + 0.05
+
+    def excess(share: float) -> float:
+        row = (1 - share) * conditional[0] + share / conditional.shape[1]
+        return replace(view, conditional=np.array([row, conditional[1]])).entropy - b
+
+    share = root_scalar(excess, bracket=(0, 1), xtol=1e-15).root
+    needed = float(entr((1 - share) * conditional[0] + share / conditional.shape[1]).sum())
+
+    def all_rows(b: float) -> float:
+        return (b - float(entr(p).sum()) - float(p @ view.row_entropies)) / p[0]
+
     return [
-        pair(
-            "the row's own entropy, and the sum over l ≠ k",
-            over - p[1] / p[0] * entropies[1],
-            float(entropies[0]),
-        ),
-        pair(
-            "and the sum over all l",
-            over - float(p @ entropies) / p[0],
-            float(entropies[0]),
-            "LEAKAGE (18)",
-            1e-3,
-        ),
+        pair("entropy of row 0 where H(X) = b", needed, row_entropy_floors(p, conditional, b)[0]),
+        pair("and the sum over all l", needed, all_rows(b), "LEAKAGE (18)", 1e-3),
+        pair("the sum over all l where b is H(X)", all_rows(view.entropy), 0.0),
     ]
 
 
@@ -277,6 +279,26 @@ def _armijo() -> list[Pair]:
     ]
 
 
+def _one_record() -> list[Pair]:
+    count = np.indices((2, 2)).sum(axis=0)
+    error, fair = np.abs(count[..., None] - np.arange(3.0)), np.full((2, 2), 0.25)
+    q = 0.7 * np.eye(3)[count] + 0.1
+    run = exponentiated_gradient(fair, q, fair, error, 0.2, 1.0, decrease="variance")
+    for _ in range(60):
+        first, second = (
+            penalized_objective(fair, q, fair, error, 0.2, 1.0, record=i)[1] for i in (0, 1)
+        )
+        q = q * np.exp(-first - second)
+        q /= q.sum(axis=-1, keepdims=True)
+    reached = penalized_objective(fair, q, fair, error, 0.2, 1.0)[0]
+    return [
+        pair("steps along the gradient of one record", run.iterations, 0.0),
+        pair("J where they end", run.value, "0.6366"),
+        pair("J after 60 steps along the mean of both", reached, "0.5768"),
+        pair("so it is no minimum", run.value, reached, "LEAKAGE Alg 8, 11 (one record)", 1e-3),
+    ]
+
+
 def _zero_mass() -> list[Pair]:
     p, conditional, rows = _laws(4, values=3)
     p = np.array([p[0] / (p[0] + p[1]), p[1] / (p[0] + p[1]), 0.0])
@@ -308,6 +330,20 @@ def _frozen() -> list[Pair]:
                 zip(end.row_entropies, view.row_entropies, strict=True)
             )
         ),
+    ]
+
+
+def _not_stationary() -> list[Pair]:
+    q = np.random.default_rng(0).dirichlet(np.full(3, 0.5), size=4)
+    b = 1.1
+    run = alternating_leakage(q.reshape(2, 2, 3), b)
+    end = RecordView.of(run.point, q.reshape(2, 2, 3), int(run.history["record"][-1]))
+    moved = replace(end, conditional=best_conditional(end, b))
+    return [
+        pair("where Algorithm 1 ends, b = 1.1", run.value, "0.0491"),
+        pair("first-order gain of the conditionals", block_gaps(end, b)[1], "0.0210"),
+        pair("gain of the conditionals that offer it", moved.information - run.value, "0.0302"),
+        pair("violation of the floor there", max(b - moved.entropy, 0.0), 0.0, None, 1e-9),
     ]
 
 
@@ -495,7 +531,7 @@ ERRATA = [
         "the sum runs over all rows",
         "it runs over the rows other than k, as in line 9 of Algorithm 3: at H(X) = b this gives "
         "the row's own entropy, and the printed sum gives 0",
-        "both formulas at a random distribution",
+        "both formulas, and a row with which H(X) = b",
         _row_floor,
     ),
     Erratum(
@@ -515,7 +551,8 @@ ERRATA = [
     ),
     Erratum(
         "LEAKAGE 2.3",
-        "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together",
+        "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together; in "
+        "case 1 of 3.1 it is concave",
         "it is convex in all of them together, as the proof of Theorem 1(2) shows: for a fixed "
         "p(x_i) the joint distribution of record and output is linear in the conditionals, and I "
         "is convex in it",
@@ -614,12 +651,33 @@ ERRATA = [
         _armijo,
     ),
     Erratum(
+        "LEAKAGE Alg 8, 11 (one record)",
+        "steps along the gradient of the record that leaks most minimize the objective",
+        "where two records leak most the objective has a kink, and one record's gradient need not "
+        "lead down. Example: the count of two fair bits, absolute error, D = 0.2, λ = 1, started "
+        "at the right count mixed with a uniform one, seven to three. No step passes the line "
+        "search, even if any decrease to first order is enough, and the objective stays at 0.6366. "
+        "Steps along the mean of both gradients lead to 0.5768",
+        "the method, and those steps",
+        _one_record,
+    ),
+    Erratum(
         "LEAKAGE 3.3.1, Thm 7",
         "the leakage constraint is not convex in the channel",
         "it is: for each adversary I is convex in q, and a maximum of convex functions is convex. "
         "Both design problems are convex, although semi-infinite",
         "that argument; and midpoints of random channels, proved",
         _convex,
+    ),
+    Erratum(
+        "LEAKAGE Thm 4",
+        "limit points of Algorithm 1 are block-wise stationary",
+        "that needs exact steps for the conditionals, and Algorithm 3's are not. For a random "
+        "channel on two bits with three outputs and b = 1.1 the method ends at 0.0491 from the "
+        "uniform prior, and the conditionals alone can still gain 0.0210 to first order, and "
+        "0.0302 in fact",
+        "the method as printed, and other conditionals",
+        _not_stationary,
     ),
     Erratum(
         "LEAKAGE Thm 4(2)",
