@@ -98,8 +98,8 @@ class Channels:
             total = space.add(tuple(x + d * unit for x, d, unit in steps))
             self.places[code] = space.place_of.get(total, -1)
         self._exact = arb_mat([list(rows[i].lo) for i in range(len(rows))])
-        middles = np.array([[float(x.mid()) for x in rows[i].lo] for i in range(len(rows))])
-        matrix = below(middles, 4)
+        matrix = np.array([[_under(x) for x in rows[i].lo] for i in range(len(rows))])
+        matrix[matrix < LEAST] = 0.0
         # Totals that the query does not have, at place -1, lead to no output.
         self.matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
 
@@ -273,6 +273,12 @@ def compositions(number: int, parts: int) -> Iterator[tuple[int, ...]]:
     for first in range(number + 1):
         for rest in compositions(number - first, parts - 1):
             yield (first, *rest)
+
+
+def _under(x: arb) -> float:
+    found = math.nextafter(float(x.mid()), 0.0)
+    need(arb(found) <= x, "a probability that is not well known")
+    return found
 
 
 def _float(x: fmpq) -> float:

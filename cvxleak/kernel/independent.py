@@ -72,6 +72,9 @@ KNOWN = {"vertices", "least_probability", "record_floor"}
 
 MOST_CASES = 1 << 17
 
+LEAST_PROBABILITY = fmpq(1, 1 << 900)
+"""Positive probabilities of a vertex that are smaller are refused: floats have to hold them."""
+
 MOST_SYSTEMS = 1 << 12
 """Most systems of equations that are solved for a gain's corners."""
 
@@ -207,6 +210,8 @@ class ProductLeakage:
             rows = [items(one, "a distribution", size) for one in items(given, "vertices")]
             need(rows, "no vertex")
             vertices = tuple(tuple(law(row, "a distribution")) for row in rows)
+            small = any(0 < x < LEAST_PROBABILITY for vertex in vertices for x in vertex)
+            need(not small, "a distribution: a probability that no float holds well")
             return vertices, vertices
         whole = simplex(size)
         if self.laws is None:
@@ -318,7 +323,7 @@ def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[
         # Actions that are nowhere better than another one are not needed.
         kept = [one for one in rows if not any(one != x and _below(one, x) for x in rows)]
         charge("ball operations", len(rows) ** 2 * len(support))
-        systems += math.comb(len(kept), len(support))
+        systems += max(math.comb(len(kept), len(support)), 1)
         need(systems <= MOST_SYSTEMS, f"more than {MOST_SYSTEMS} systems of equations for a gain")
         for x in map(_solved, combinations(kept, len(support))):
             if x is not None and min(x) > 0:

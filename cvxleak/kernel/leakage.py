@@ -300,15 +300,28 @@ def read_channel(data: Any, inputs: int | None = None) -> list[Row]:
     return found
 
 
+NEAR = fmpq(1, 10**6)
+"""How far rows as written may be from a sum of 1."""
+
+
 def _row(written: Sequence[fmpq]) -> Row:
-    need(abs(sum(written, fmpq(0)) - 1) < fmpq(1, 10**6), "a row that does not sum to 1")
+    need(abs(sum(written, fmpq(0)) - 1) < NEAR, "a row that does not sum to 1")
     return Row([ball(x) for x in law(written, "a row")], key=tuple(written))
 
 
 def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
+    """Return a box; one that rounding leaves without a distribution gets the nearest one.
+
+    Upper ends that sum to less than 1 are divided by their sum, and so are lower ends that sum to
+    more. Other boxes stay as they are, and of lo = hi the row is left that a channel would have.
+    """
+    least_, most = sum(lo, fmpq(0)), sum(hi, fmpq(0))
     fits = all(0 <= a <= b <= 1 for a, b in zip(lo, hi, strict=True))
-    need(fits and sum(lo, fmpq(0)) <= 1 <= sum(hi, fmpq(0)), "a set of rows that is empty")
-    return Row([ball(x) for x in lo], [ball(x) for x in hi], key=(tuple(lo), tuple(hi)))
+    need(fits and least_ - 1 < NEAR and 1 - most < NEAR, "a set of rows that is empty")
+    low, high = (
+        [ball(x / y) for x in own] for own, y in ((lo, max(least_, 1)), (hi, min(most, 1)))
+    )
+    return Row(low, high, key=(tuple(lo), tuple(hi)))
 
 
 def audited_groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, ...]]:

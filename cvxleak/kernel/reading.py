@@ -24,12 +24,14 @@ MOST_BYTES = 1 << 29
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds.
+    """Return the object that a JSON text holds; a decimal that is no float's is kept as text.
 
     RefusedError: a key twice, very deep nesting, and NaN or infinities, which JSON does not have.
     """
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
+        found = json.loads(
+            text, object_pairs_hook=_once, parse_constant=_constant, parse_float=_decimal
+        )
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"no JSON: {error}") from error
     need(isinstance(found, dict), "a file is one JSON object")
@@ -40,6 +42,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     need(len(found) == len(pairs), "a key that stands twice in an object")
     return found
+
+
+def _decimal(text: str) -> float | str:
+    """Return a float, or the text of a decimal that has more digits than the float prints."""
+    found = float(text)
+    need(math.isfinite(found), f"a number that is too large: {text:.40}")
+    return found if exact(found) == exact(text) else text
 
 
 def _constant(name: str) -> None:
@@ -119,5 +128,6 @@ def bound(value: Any, what: str) -> float:
     """Return a claimed bound: a number, or "inf"."""
     if value == "inf":
         return math.inf
-    need(not isinstance(value, str) and abs(exact(value)) < 1 << 1000, f"{what}: expected a number")
-    return float(value)
+    found = exact(value)
+    need(abs(found) < 1 << 1000, f"{what}: expected a number")
+    return float(found)

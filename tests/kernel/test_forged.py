@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from flint import fmpq
 
 from cvxleak.kernel import bounds, covers, majorants, values  # noqa: F401 (their rules)
 from cvxleak.kernel.budget import limited
 from cvxleak.kernel.covers import _symmetric
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
+from cvxleak.kernel.numbers import RefusedError, exact, lower, precision, upper
 from cvxleak.kernel.reading import bound, pack, parse
 
 N, K, N_OUT = 6, 2, 3
@@ -631,6 +633,44 @@ def test_groups_that_differ_are_not_the_same() -> None:
         statement.upper({"rule": "max", "groups": [[HONEST["golden"]]]})
 
 
+def test_decimals_are_read_with_all_their_digits() -> None:
+    text = '{"a": 0.30000000000000000001, "b": [0.30, 1e-7, 12, -0.0], "c": 2.50000000000000000000}'
+    found = parse(text)
+    assert exact(found["a"]) == Fraction(3, 10) + Fraction(1, 10**20)
+    assert found["b"] == [0.3, 1e-7, 12, 0.0]
+    assert found["c"] == 2.5
+    rows = json.dumps(PROBLEM["mechanism"]["channel"]["matrix"])
+    long = rows.replace("0.8,", "0.80000000000000000001,").replace(
+        "0.15,", "0.14999999999999999999,"
+    )
+    problem = changed(channel=parse(f'{{"matrix": {long}}}'))
+    (view,) = RecordLeakage.read(problem).views
+    assert fmpq(4, 5) + fmpq(1, 10**20) in [row.key[0] for row in view.rows if row.key]
+
+
+@pytest.mark.parametrize("third", [1 / 3, 0.3333333, 0.3333334])
+def test_boxes_that_are_points_are_rows_of_a_channel(third: Any) -> None:
+    rows = [[0.8, 0.15, 0.05], [third] * 3, [0.2, 0.3, 0.5], [0.05, 0.15, 0.8]]
+    inputs = PROBLEM["mechanism"]["channel"]["inputs"]
+    query = PROBLEM["mechanism"]["query"]
+    boxes = {"inputs": inputs, "lower": rows, "upper": rows}
+    known = changed(mechanism={"query": query, "channel": {"inputs": inputs, "matrix": rows}})
+    problem = changed(mechanism={"query": query, "channel_set": boxes})
+    assert prove(HONEST["golden"], problem=problem) == pytest.approx(
+        prove(HONEST["golden"], problem=known), abs=1e-12
+    )
+    (view,) = RecordLeakage.read(known).views
+    table = np.array([[float(x.mid()) for x in row.lo] for row in view.rows])
+    joint = [(np.array(WITNESS)[own] @ table[own]).tolist() for own in view.of]
+    point = {"rule": "point", "group": 0, "weights": WITNESS, "posteriors": joint}
+    found = lower(RecordLeakage.read(problem).lower(point))
+    assert found == pytest.approx(attained(known), abs=1e-12)
+    for ends in ({"upper": [[0.3, 0.3, 0.3]] * 4}, {"lower": [[0.4, 0.4, 0.4]] * 4}):
+        wrong = changed(mechanism={"query": query, "channel_set": boxes | ends})
+        with pytest.raises(RefusedError, match="empty"):
+            RecordLeakage.read(wrong)
+
+
 LOWER: dict[str, Any] = {
     "a witness below the floor": {"group": 0, "weights": [1, 0, 0, 0, 0, 0]},
     "negative weights": {"group": 0, "weights": [2, -1, 1, 1, 1, 1]},
@@ -711,7 +751,10 @@ def test_gains_without_few_tangents_need_points(kind: Any) -> None:
         prove(cover("cells", close(no_tangent)), problem=changed(gain=kind, form="rise"))
 
 
-@pytest.mark.parametrize("value", [None, True, "1", 10**400, -(10**400), float("nan"), [1], "-inf"])
+@pytest.mark.parametrize(
+    "value", [None, True, "one", "1/0", 10**400, -(10**400), float("nan"), [1], "-inf"]
+)
 def test_a_claimed_bound_is_a_number_that_a_float_can_be(value: Any) -> None:
     with pytest.raises(RefusedError):
         bound(value, "the upper end")
+    assert bound("1/4", "the upper end") == 0.25

@@ -164,6 +164,7 @@ FORGED = [
     ({"laws": {"vertices": [[[[0.5, 0.5, 0]], 3]]}}, {}, "3 entries, where 2"),
     ({"laws": {"vertices": [[[[1.5, -0.5]], 3]]}}, {}, "negative"),
     ({"laws": {"vertices": [[[], 3]]}}, {}, "no vertex"),
+    ({"laws": {"vertices": [[[[1, "1e-300"]], 3]]}}, {}, "no float holds"),
     ({"laws": {"vertices": [[{"0": [0.5, 0.5]}, 3]]}}, {}, "expected a list"),
     ({"laws": FLOOR, "gain": {"kind": "guess"}}, {}, "come together"),
     ({"laws": FLOOR, "form": "rise"}, {}, "come together"),
@@ -539,6 +540,9 @@ def test_corners_are_distributions_where_actions_tie_outside_of_them(monkeypatch
     # Sets of one value have one best action each, and the set of both has two.
     monkeypatch.setattr(independent, "MOST_SYSTEMS", 3)
     assert len(corners(Table(simplex(2)), simplex(2))) == 3
+    # Every set of vertices counts, even if no actions tie on it.
+    with pytest.raises(RefusedError, match="more than 3 systems"):
+        corners(Table(((fmpq(1), fmpq(0), fmpq(0)),)), simplex(3))
     monkeypatch.setattr(independent, "MOST_SYSTEMS", 2)
     with pytest.raises(RefusedError, match="more than 2 systems"):
         corners(Table(simplex(2)), simplex(2))
