@@ -25,10 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 from cvxleak.capacities import Capacity, capacity
-from cvxleak.capacities.enclosure import Enclosure
+from cvxleak.capacities.channel_sets import golden, point_of
+from cvxleak.exact.balls import precision
 from cvxleak.iterative import blahut_arimoto
 from cvxleak.mechanisms import discretized_gaussian
-from cvxleak.model import Channel, Prior
+from cvxleak.model import Channel
+from cvxleak.proofs.checker import PROVERS
 
 Array = NDArray[np.float64]
 Method = Callable[[Channel, float], Array]
@@ -110,7 +112,10 @@ def certified_gap(channel: Channel, p: Array) -> float:
     p = np.where(p >= 1e-200, p, 0.0) / p.sum()
     output = (p / channel.matrix.sum(axis=1)) @ channel.matrix
     output = np.where((channel.matrix > 0).any(axis=0), np.maximum(output, 1e-200), 0.0)
-    lower, upper = Enclosure(channel).ends(Prior(p), Prior(output))
+    with precision():
+        lower, upper, *_ = PROVERS["capacity"].prove(
+            {"matrix": channel.matrix.tolist()}, point_of(p), golden(output)
+        )
     return upper - lower
 
 

@@ -1,4 +1,4 @@
-"""What distinguishes two distributions best, in floats; `cvxleak.proofs` then proves the values.
+"""What distinguishes two distributions best, in floats; the kernel then proves the values.
 
 For zero-concentrated differential privacy, also orders whose bounds cover all the others: few where
 D_alpha / alpha is far below what is to be proved, and close together around its maximum.
@@ -35,18 +35,6 @@ the root of the share.
 
 WORK = 5_000_000
 """Outputs times orders, over all pairs, up to which a smaller share is worth its price."""
-
-ENOUGH = 1e-3
-"""A share that is small enough; if it takes too many orders for each pair, all have the same."""
-
-STEPS = (0.04, 0.02, 0.01)
-"""How far apart levels are, in standard deviations of the loss, as long as that sharpens."""
-
-LARGEST = 600.0
-"""Losses whose ratios are floats."""
-
-MOST_LEVELS = 4000
-"""Most levels for all pairs."""
 
 FIRST = 2.0**-40
 """The least order's distance from 1: that of floats is 2^-52."""
@@ -88,13 +76,6 @@ class Laws:
         """The divergence of order infinity."""
         return max(float(self.loss.max()), 0.0)
 
-    def profile(self, levels: Array) -> Array:
-        """Return sum_y max(P(y) - l R(y), 0) at rising levels l > 0."""
-        ranked = np.argsort(-self.loss, kind="stable")
-        p, r = (np.append(0.0, np.cumsum(row[ranked])) for row in (self.p, self.r))
-        above = np.searchsorted(-self.loss[ranked], -np.log(levels))
-        return np.maximum(p[above] - levels * r[above], 0.0)
-
     def moments(self, beyond: Array) -> Array:
         """Return (alpha - 1) D_alpha at the orders 1 + `beyond`, for finite losses."""
         p, loss = self.seen
@@ -110,49 +91,13 @@ class Laws:
         return self.moments(beyond) / (beyond * (1 + beyond))
 
 
-class Envelope(Laws):
-    """What bounds the divergences of many pairs at once: their largest profile at some levels.
-
-    See `cvxleak.proofs.privacy_claims`.
-    """
-
-    def __init__(self, laws: Sequence[Laws], levels: Array) -> None:
-        self.levels = levels
-        self._points = np.append(0.0, levels)
-        self._profile = np.max([one.profile(levels[:-1]) for one in laws], axis=0)
-
-    @cached_property
-    def most(self) -> float:
-        """The logarithm of the last level."""
-        return float(np.log(self.levels[-1]))
-
-    def moments(self, beyond: Array) -> Array:
-        """Return what (alpha - 1) D_alpha is at most at the orders 1 + `beyond`."""
-        exponents = np.outer(beyond, np.log(self.levels))
-        top = exponents[:, -1]
-        # Of t^alpha - t, whose mean is that of t^alpha less 1, in parts of e^top.
-        scale = np.where(top < 1.0, 0.0, top)
-        excess = np.where(
-            (top < 1.0)[:, None],
-            np.expm1(np.minimum(exponents, 1.0)),
-            np.exp(exponents - scale[:, None]) - np.exp(-scale)[:, None],
-        )
-        values = np.pad(self.levels * excess, ((0, 0), (1, 0)))
-        slopes = np.diff(values) / np.diff(self._points)
-        mean = slopes[:, 0] + np.diff(slopes) @ self._profile
-        return np.where(
-            top < 1.0, np.log1p(np.maximum(mean, -0.9)), scale + np.log(np.exp(-scale) + mean)
-        )
-
-
 class Found(NamedTuple):
     """The pair of distributions that is distinguished best, how, and the numbers of the proof."""
 
     place: int
     outputs: list[int]
     order: float | None = None
-    orders: Sequence[Any] | None = None
-    levels: list[float] | None = None
+    orders: Sequence[list[float]] | None = None
 
 
 def _largest(values: Sequence[float]) -> int:
@@ -211,37 +156,11 @@ def worst_for_zcdp(laws: Sequence[Laws], stated: float) -> Found:
     last = (most + stated) / 2 if stated > most else math.inf
     goals = sorted({min(most * (1 + share), last) for share in SHARES})
     room = WORK // len(laws[place].p)
-    covers = ((goal, _cover(laws, goal, room)) for goal in goals)
-    goal, orders = next((one for one in covers if one[1] is not None), (math.inf, None))
-    found = place, [_heaviest(laws[place], order)], order
-    if goal > (1 + ENOUGH) * most > 0 and max(one.most for one in laws) < LARGEST:
-        together = _together(laws, most)
-        bound = _best(together)[0] * (1 + ENOUGH / 2)
-        if bound < goal:
-            shared = _orders(together, bound, MOST_ORDERS)
-            return Found(*found, shared, together.levels.tolist())
+    covers = (_cover(laws, goal, room) for goal in goals)
+    orders = next((one for one in covers if one is not None), None)
     if orders is None:
         orders = [_orders(one, goals[-1], MOST_ORDERS) for one in laws]
-    return Found(*found, orders)
-
-
-def _together(laws: Sequence[Laws], most: float) -> Envelope:
-    """Return an envelope that bounds D_alpha / alpha by little more than its largest value."""
-    seen = np.unique(np.concatenate([one.seen[1] for one in laws]))
-    found: list[Envelope] = []
-    for share in STEPS:
-        # Of all multiples of the step those next to a loss.
-        step = share * math.sqrt(2 * most)
-        below = np.unique(np.floor(seen / step))
-        losses = step * np.unique(np.concatenate([below, below + 1]))
-        levels = np.unique(np.exp(losses[losses > -LARGEST]))
-        levels[-1] *= 1 + 1e-12  # whatever rounding did to the largest ratio
-        if found and len(levels) > MOST_LEVELS:
-            break
-        found.append(Envelope(laws, levels))
-        if _best(found[-1])[0] <= most * (1 + ENOUGH / 4):
-            break
-    return found[-1]
+    return Found(place, [_heaviest(laws[place], order)], order, orders)
 
 
 def _best(laws: Laws) -> tuple[float, float]:

@@ -282,22 +282,18 @@ def _answer(asked: _Asked, compared: Compared) -> ClaimCheck:
     found = _worst(asked, laws + [one.flipped for one in laws])
     u, v = [*pairs, *((v, u) for u, v in pairs)][found.place]
     problem = {"matrix": matrix.tolist(), "pairs": [list(pair) for pair in pairs], **asked.level}
-    witness: dict[str, Any] = {"pair": [u, v]}
-    proof: dict[str, Any] = {}
-    if asked.kind == "zcdp" and found.orders is not None:
-        witness["order"] = found.order
-        orders = found.orders
-        if found.levels is not None:
-            proof = {"orders": orders, "levels": found.levels}
-        else:
-            both = zip(orders[: len(pairs)], orders[len(pairs) :], strict=True)
-            proof["orders"] = [list(one) for one in both]
+    below: dict[str, Any] = {"rule": "pair", "pair": [u, v]}
+    above: dict[str, Any] = {"rule": "pairs"}
+    if found.orders is not None:
+        below["order"] = found.order
+        both = zip(found.orders[: len(pairs)], found.orders[len(pairs) :], strict=True)
+        above = {"rule": "orders", "orders": [list(one) for one in both]}
     elif asked.kind == "gaussian-dp":
-        witness["outputs"] = found.outputs
+        below["outputs"] = found.outputs
     prover = PROVERS[asked.kind]
     with precision():
-        lower, upper, *_ = prover.prove(problem, witness, proof)
-    parts = (asked.kind, problem, lower, upper, witness, proof)
+        lower, upper, *_ = prover.prove(problem, below, above)
+    parts = (asked.kind, problem, lower, upper, below, above)
     bound = Bound.proved(
         asked.name,
         lower,

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cvxleak.audit.old_terms import Term, posteriors_of
-from cvxleak.kernel.capacity import Capacity
+from cvxleak.audit.old_terms import Term
 from cvxleak.kernel.claims import KINDS
 from cvxleak.kernel.leakage import RecordLeakage
-from cvxleak.kernel.numbers import exact, law, lower, precision, proved, upper
+from cvxleak.kernel.numbers import lower, precision, upper
 from cvxleak.proofs.format import plain
 
 __all__ = ["claimed", "difference", "terms_of"]
@@ -23,44 +22,10 @@ Parts = Mapping[str, Any]
 def terms_of(kind: str, problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
     """Return the terms of the lower and the upper end, from a certificate's parts."""
     makers = {
-        "capacity": _capacity,
-        "renyi-capacity": _renyi_capacity,
-        "renyi-dp": _pairs,
-        "dp-profile": _pairs,
-        "gaussian-dp": _pairs,
-        "zcdp": _zcdp,
         "total-disclosure": _disclosure,
     }
     with precision():
         return makers[kind](problem, witness, proof)
-
-
-def _capacity(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
-    below = {"rule": "point", "weights": witness["input"]}
-    view = Capacity.read(problem).view
-    if not view.exact:
-        below["posteriors"] = posteriors_of(view, law([proved(x) for x in witness["input"]]))
-    golden = {"rule": "golden", "t": proof["output"]}
-    return below, {"rule": "close", "multiplier": 0, "limits": [], "of": golden}
-
-
-def _renyi_capacity(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
-    if problem["alpha"] != "inf" and exact(problem["alpha"]) == 1:
-        return _capacity({"matrix": problem["matrix"]}, witness, proof)
-    below = {"rule": "point", "weights": witness["input"]}
-    return below, {"rule": "order", "t": proof["output"]}
-
-
-def _pairs(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
-    return {"rule": "pair", **witness}, {"rule": "pairs"}
-
-
-def _zcdp(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:
-    # Orders that cover what bounds all pairs at once cover each of them.
-    pairs = len(problem["pairs"])
-    shared = [[proof["orders"]] * 2] * pairs
-    orders = shared if "levels" in proof else proof["orders"]
-    return {"rule": "pair", **witness}, {"rule": "orders", "orders": orders}
 
 
 def _disclosure(problem: Parts, witness: Parts, proof: Parts) -> tuple[Term, Term]:

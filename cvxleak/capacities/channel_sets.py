@@ -1,6 +1,8 @@
-"""Bounds on the capacities of the channels of a set."""
+"""Bounds on the capacities of the channels of a set, and the kernel's terms for capacities."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +12,14 @@ from cvxleak.core.work import spend
 from cvxleak.exact.balls import precision
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
 from cvxleak.measures import mutual_information
-from cvxleak.model import ChannelSet, Prior
+from cvxleak.model import Channel, ChannelSet, Prior
 from cvxleak.problem import Gap
 from cvxleak.problem.bound import Stopped
 from cvxleak.problem.problem import Found
-from cvxleak.proofs import capacity as prover
+from cvxleak.proofs.checker import PROVERS
 from cvxleak.solvers.knapsack import largest_rows
 
-__all__ = ["capacity_of_set"]
+__all__ = ["capacity_of_set", "golden", "point_of"]
 
 METHOD = (
     "best input distributions and furthest rows by turns, because each row of a set of channels is "
@@ -27,6 +29,32 @@ METHOD = (
 TURNS = 50
 """Most rounds that add the rows furthest from the output distribution of the rows so far."""
 
+SPECK = 1e-12
+"""Share of the prior that is mixed into the posteriors; any share is valid."""
+
+Term = dict[str, Any]
+
+
+def point_of(law: Array, channel: Channel | ChannelSet | None = None) -> Term:
+    """Return the term of a lower end, from a distribution of the input.
+
+    Over a set it has the posteriors at the set's center, with a little of the prior mixed in.
+    """
+    term: Term = {"rule": "point", "weights": law.tolist()}
+    if isinstance(channel, ChannelSet):
+        joint = np.maximum(law[:, None] * (channel.center.matrix + SPECK), 1e-300)
+        term["posteriors"] = (joint / joint.sum(axis=0)).tolist()
+    return term
+
+
+def golden(output: Array) -> Term:
+    """Return the term of an upper end: the largest divergence from an output distribution."""
+    return _closed({"rule": "golden", "t": output.tolist()})
+
+
+def _closed(term: Term) -> Term:
+    return {"rule": "close", "multiplier": 0, "limits": [], "of": term}
+
 
 def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
     """Return lower and upper bound on the capacity of every channel of a set.
@@ -35,8 +63,8 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
     that of a channel with all rows of all boxes as inputs: by turns t is made best for the rows so
     far, and each box's row that is furthest from t joins them. That an input has one row in a
     channel is not used, so `attained` may be more than a member's capacity. The lower end is the
-    least I(p, .) over the boxes, bounded by its tangent at the center
-    (`cvxleak.proofs.bounds.channel_sets`), for the distribution p that is best at the center or
+    least I(p, .) over the boxes, bounded by its tangent at the center (`cvxleak.kernel.leakage`),
+    for the distribution p that is best at the center or
     with the most telling rows.
     """
     size = len(channels.inputs)
@@ -60,19 +88,21 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
         if clock.late:
             stopped = Stopped.at_limit(clock)
             break
-    used = (channels.upper > 0).any(axis=0)
-    output = np.where(used, np.maximum(output, FLOOR), 0.0)
+    output = np.maximum(output, FLOOR)
     stored = {"lower": channels.lower.tolist(), "upper": channels.upper.tolist()}
-    proof = {"output": output.tolist()}
+    lows = [point_of(law, channels) for law in inputs]
+    highs = [golden(output), _closed({"rule": "alphabet"})]
+    prove = PROVERS["capacity"].prove
     with precision():
-        ends = [prover.prove(stored, {"input": law.tolist()}, proof) for law in inputs]
-    best = max(range(len(ends)), key=lambda i: ends[i][0])
-    lower, upper = ends[best]
+        lowers = [prove(stored, term, {})[0] for term in lows]
+        uppers = [prove(stored, {}, term)[1] for term in highs]
+    best, least = int(np.argmax(lowers)), int(np.argmin(uppers))
+    lower, upper = lowers[best], uppers[least]
     found = Found(
         lower,
         upper,
         Prior(inputs[best], channels.inputs),
-        (stored, {"input": inputs[best].tolist()}, proof),
+        (stored, lows[best], highs[least]),
         stats={"method": METHOD},
         attained=min(max(attained, lower), upper),
     )

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.capacities.channel_sets import point_of
 from cvxleak.capacities.shannon import METHOD, Capacity
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, real_number
 from cvxleak.core.work import spend
 from cvxleak.exact.balls import precision
+from cvxleak.iterative.interior_point import FLOOR
 from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Search, Toward
-from cvxleak.proofs.renyi_capacity import prove
+from cvxleak.proofs.checker import PROVERS
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -124,26 +126,25 @@ class RenyiCapacity(Problem):
 
     def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         matrix, stopped = self.channel.matrix, Stopped.ROUNDING
-        stored = {
-            "matrix": matrix.tolist(),
-            "alpha": "inf" if math.isinf(self.alpha) else self.alpha,
-        }
+        alpha = "inf" if math.isinf(self.alpha) else self.alpha
         if self.alpha == 1:
             shannon = Capacity(self.channel).solve(tol=gap.tol, **clock.limits)
             assert shannon.certificate is not None
             stopped = shannon.stats["stopped"]
             point = shannon.witness.probabilities
-            output = np.array(shannon.certificate.proof["output"])
+            below, above = shannon.certificate.witness, shannon.certificate.proof
         else:
             point, output = np.full(len(matrix), 1 / len(matrix)), matrix.max(axis=0)
             if math.isfinite(self.alpha):
                 point, output, stopped = _interior_point(matrix, self.alpha, clock)
-        witness, proof = {"input": point.tolist()}, {"output": output.tolist()}
+            used = (matrix > 0).any(axis=0)
+            output = np.where(used, np.maximum(output, FLOOR), 0.0)
+            below, above = point_of(point), {"rule": "order", "t": output.tolist()}
+        parts = {"matrix": matrix.tolist(), "alpha": alpha}, below, above
         with precision():
-            lower, upper = prove(stored, witness, proof)
+            lower, upper, *_ = PROVERS[self.kind].prove(*parts)
         law = Prior(point / point.sum(), self.channel.inputs)
-        stats = {"method": self._method}
-        return Found(lower, upper, law, (stored, witness, proof), stats=stats), stopped
+        return Found(lower, upper, law, parts, stats={"method": self._method}), stopped
 
     @property
     def _method(self) -> str:
@@ -170,7 +171,7 @@ class RenyiCapacity(Problem):
     def _toward(self, candidate: Prior | ArrayLike, bound: Bound) -> Toward:
         inputs = self.channel.inputs
         law = positive_part(candidate_weights(candidate, len(inputs), inputs, "input"))
-        return lambda share: (Prior(law, inputs), {"input": law.tolist()})
+        return lambda share: (Prior(law, inputs), point_of(law))
 
 
 def renyi_capacity(channel: Channel | ArrayLike, alpha: float, **options: Any) -> Bound:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.capacities.channel_sets import capacity_of_set
-from cvxleak.capacities.enclosure import Enclosure
+from cvxleak.capacities.channel_sets import capacity_of_set, golden, point_of
 from cvxleak.capacities.outputs import merged_columns, proportional_columns
 from cvxleak.core.clock import Clock
+from cvxleak.exact.balls import precision
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, ChannelSet, Prior, as_channel
@@ -19,6 +19,7 @@ from cvxleak.problem import Gap
 from cvxleak.problem.bound import Bound, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Problem, Search, Toward
+from cvxleak.proofs.checker import PROVERS
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -53,9 +54,7 @@ class Capacity(Problem):
     The bound's `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded
     down; `upper` is max_x D(q(.|x) || t), rounded up, at the output distribution t that the
     certificate stores. p is found by `cvxleak.iterative.capacity_interior_point`. Both bounds are
-    rigorous: `cvxleak.capacities.enclosure` evaluates them in floating point and moves them outward
-    by a bound on all rounding errors, about 4e-15 nats per output. The certificate's checker
-    recomputes both numbers in ball arithmetic.
+    computed in ball arithmetic.
 
     A candidate for `check` is a distribution of the input: weights in the order of the channel's
     inputs, or labeled by them. Its value is that of its positive part divided by its sum; for a
@@ -107,17 +106,14 @@ class Capacity(Problem):
         point[firsts] = run.point
         output = (point / sums) @ matrix
         output = np.where((matrix > 0).any(axis=0), np.maximum(output, FLOOR), 0.0)
-        witness = Prior(point, self.channel.inputs)
-        lower, upper = Enclosure(self.channel).ends(witness, Prior(output, self.channel.outputs))
+        parts = {"matrix": matrix.tolist()}, point_of(point), golden(output)
+        with precision():
+            lower, upper, *_ = PROVERS[self.kind].prove(*parts)
         stopped = Stopped.at_limit(clock) if late else Stopped.ROUNDING
         if run.iterations == NEWTON_STEPS:
             stopped = Stopped.WORK_LIMIT
-        parts = (
-            {"matrix": matrix.tolist()},
-            {"input": point.tolist()},
-            {"output": output.tolist()},
-        )
         stats = {"method": METHOD, "iterations": run.iterations}
+        witness = Prior(point, self.channel.inputs)
         return Found(lower, upper, witness, parts, stats=stats), stopped
 
     def _measure(self, candidate: Prior | ArrayLike) -> tuple[float, dict[str, float]]:
@@ -133,7 +129,7 @@ class Capacity(Problem):
     def _toward(self, candidate: Prior | ArrayLike, bound: Bound) -> Toward:
         inputs = self.channel.inputs
         law = positive_part(candidate_weights(candidate, len(inputs), inputs, "input"))
-        return lambda share: (Prior(law, inputs), {"input": law.tolist()})
+        return lambda share: (Prior(law, inputs), point_of(law, self.channel))
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the input distribution as its variable ``input``.

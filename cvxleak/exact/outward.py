@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cvxleak.exact import balls
 
-__all__ = ["LOG_ERROR", "SMALLEST", "UNIT_ROUNDOFF", "logarithm", "x_log_x_sums"]
+__all__ = ["LOG_ERROR", "SMALLEST", "UNIT_ROUNDOFF", "logarithm"]
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,6 @@ SMALLEST = 2.0**-900
 """Positive numbers below this are left out of sums; products of larger ones do not underflow."""
 
 _CELLS = 512
-_BLOCK = 1 << 15
 
 
 def _table() -> tuple[Array, Array]:
@@ -74,20 +73,3 @@ def logarithm(x: Array) -> Array:
     f = m * _INVERSES[cell] - 1
     tail = f * f * (0.5 - f * (1 / 3 - f * (0.25 - f * 0.2)))
     return e * _LOG_2 + (_LOGS[cell] + (f - tail))
-
-
-def x_log_x_sums(rows: Array) -> tuple[Array, Array]:
-    """Return, for each row, the sum of x log x and the sum of its absolute values.
-
-    Each term is off by at most 6 u (x + |x log x|); entries below 2^-900 count as 0, where they
-    are off by less than 2^-890. Rows are processed in blocks that fit a processor's cache.
-    """
-    sums, sizes = np.empty(len(rows)), np.empty(len(rows))
-    step = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        block = np.where(block >= SMALLEST, block, 0.0)
-        terms = block * logarithm(np.where(block > 0, block, 1.0))
-        sums[start : start + step] = terms.sum(axis=1)
-        sizes[start : start + step] = np.abs(terms).sum(axis=1)
-    return sums, sizes

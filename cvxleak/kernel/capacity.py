@@ -124,21 +124,27 @@ class RenyiCapacity:
         return exp(arb(self.order) * log(q) + (1 - arb(self.order)) * log(t))
 
     def lower(self, data: Any) -> arb:
-        """Return Sibson's information at an input distribution of the file."""
+        """Return Sibson's information, which is at least 0, at an input distribution."""
         end_term(data, "point", {"weights"}, "a lower end")
         p = _law(data["weights"], "weights", len(self.rows))
         used = [(ball(x), row) for x, row in zip(p, self.rows, strict=True) if x]
         columns = list(zip(*(row for _, row in used), strict=True))
         charge("ball operations", 4 * len(used) * len(columns))
         if self.order is None:
-            return total(largest(column) for column in columns).log()
-        found = arb(0)
+            found = total(map(largest, columns)).log()
+        else:
+            found = self._sibson([x for x, _ in used], columns)
+        return found if found > 0 else arb(0)
+
+    def _sibson(self, p: Sequence[arb], columns: Sequence[Sequence[arb]]) -> arb:
+        """Return Sibson's information of a finite order."""
+        order, mass = arb(self.order), arb(0)
         for column in columns:
-            some = [(x, q) for (x, _), q in zip(used, column, strict=True) if not q == 0]
+            some = [(x, q) for x, q in zip(p, column, strict=True) if not q == 0]
             if some:
-                powers = [exp(arb(self.order) * log(q)) for _, q in some]
-                found += exp(log(dot([x for x, _ in some], powers)) / arb(self.order))
-        return log(found) * arb(self.order) / (arb(self.order) - 1)
+                powers = [exp(order * log(q)) for _, q in some]
+                mass += exp(log(dot([x for x, _ in some], powers)) / order)
+        return log(mass) * order / (order - 1)
 
 
 def _ratio(q: arb, t: arb) -> arb:

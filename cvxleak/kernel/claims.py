@@ -22,10 +22,17 @@ from flint import arb
 from cvxleak.kernel import bounds, covers, majorants, ratio, values
 from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.budget import limited
+from cvxleak.kernel.capacity import Capacity, RenyiCapacity
 from cvxleak.kernel.disclosure import TotalDisclosure
 from cvxleak.kernel.independent import ProductLeakage
 from cvxleak.kernel.leakage import RecordLeakage
-from cvxleak.kernel.numbers import RefusedError, exact, lower, need, precision, upper
+from cvxleak.kernel.numbers import RefusedError, lower, need, precision, rational, upper
+from cvxleak.kernel.pairs import (
+    ConcentratedPrivacy,
+    GaussianPrivacy,
+    PrivacyProfile,
+    RenyiPrivacy,
+)
 from cvxleak.kernel.reading import bound, parts
 from cvxleak.kernel.terms import Leaf, Trace
 
@@ -57,9 +64,15 @@ class Statement(Protocol):
 
 KINDS: dict[str, type[Statement]] = {
     "balance": Balance,
+    "capacity": Capacity,
+    "dp-profile": PrivacyProfile,
+    "gaussian-dp": GaussianPrivacy,
     "product-leakage": ProductLeakage,
     "record-leakage": RecordLeakage,
+    "renyi-capacity": RenyiCapacity,
+    "renyi-dp": RenyiPrivacy,
     "total-disclosure": TotalDisclosure,
+    "zcdp": ConcentratedPrivacy,
 }
 """The statements by the kinds of files."""
 
@@ -131,7 +144,7 @@ def _at_most(one: Any, other: Any) -> bool:
     ends = [math.inf if x == "inf" else x for x in (one, other)]
     if any(isinstance(x, float) and math.isinf(x) for x in ends):
         return float(ends[0]) <= float(ends[1])
-    return exact(ends[0]) <= exact(ends[1])
+    return rational(ends[0]) <= rational(ends[1])
 
 
 def digest(data: Mapping[str, Any]) -> str:

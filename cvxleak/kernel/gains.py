@@ -21,7 +21,6 @@ from flint import arb, fmpq
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import (
     dot,
-    exact,
     exp,
     is_zero,
     largest,
@@ -170,7 +169,7 @@ def read_gain(data: Any, k: int) -> Gain:
     elif kind == "arimoto" and data["alpha"] == "infinity":
         found = _in_tries(1, k)
     elif kind == "arimoto":
-        need(exact(data["alpha"]) > 1, "a norm of order 1 or less is not convex")
+        need(rational(data["alpha"]) > 1, "a norm of order 1 or less is not convex")
         found = Arimoto(rational(data["alpha"]))
     need(found is not None, f"no such gain: {kind!r:.40}")
     assert found is not None

@@ -41,6 +41,7 @@ __all__ = [
     "contraction",
     "contracts",
     "divergence",
+    "filling",
     "relative",
     "support",
 ]
@@ -83,6 +84,14 @@ def _threshold(lo: Any, hi: Any, x: Any) -> Any:
     at = np.minimum((filled < 1 - lo.sum(0)).sum(0), len(x) - 1)
     place = np.take_along_axis(order, at[None], 0)
     return np.take_along_axis(np.broadcast_to(x, axes), place, 0)[0]
+
+
+def filling(lo: Any, hi: Any, x: Any) -> tuple[int, float]:
+    """Return where filling the largest x first stops, and how far it is filled (untrusted)."""
+    order = np.argsort(-x)
+    left = 1 - lo.sum() - np.cumsum((hi - lo)[order])
+    at = min(int((left > 0).sum()), len(x) - 1)
+    return int(order[at]), float(hi[order[at]] + min(left[at], 0.0))
 
 
 def chords(f: Callable[[Any], Any], lo: Any, hi: Any, slopes: Any = None) -> tuple[Any, Any]:

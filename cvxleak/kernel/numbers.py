@@ -18,7 +18,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -31,7 +30,6 @@ __all__ = [
     "RefusedError",
     "ball",
     "dot",
-    "exact",
     "exp",
     "is_zero",
     "largest",
@@ -57,8 +55,7 @@ PRECISION = 128
 LONGEST = 4_000
 """Most characters of a number that is text."""
 
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)
-_RATIO = re.compile(r"-?\d+/\d+", re.ASCII)
+_NUMBER = re.compile(r"(-?\d+)(?:(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?|/(\d+))", re.ASCII)
 MOST_PLACES = 400
 """Largest power of ten in a number."""
 
@@ -87,42 +84,43 @@ def precision() -> Iterator[None]:
 # Reading --------------------------------------------------------------------------------------
 
 
-def exact(value: Any) -> Fraction:
+def rational(value: Any) -> fmpq:
     """Return a number as written: 0.3 is three tenths, "1/3" a third.
 
     Floats stand for the shortest decimal that prints as they do.
     """
-    if isinstance(value, Fraction):
-        return value
-    if type(value) is int:
-        need(value.bit_length() <= 14_000, "an integer of thousands of digits")
-        return Fraction(value)
-    text = repr(value) if isinstance(value, float) else value
-    need(isinstance(text, str) and len(text) <= LONGEST, f"expected a number, found {value!r:.40}")
-    if _RATIO.fullmatch(text):
-        top, _, bottom = text.partition("/")
-        need(int(bottom), "a fraction with denominator 0")
-        return Fraction(int(top), int(bottom))
-    need(_DECIMAL.fullmatch(text), f"expected a number, found {value!r:.40}")
-    found = Decimal(text)
-    need(abs(found.adjusted()) <= MOST_PLACES, f"a power of ten beyond {MOST_PLACES}: {text:.40}")
-    return Fraction(found)
-
-
-def rational(value: Any) -> fmpq:
-    """Return a number as written, as a fraction to compute with."""
     if isinstance(value, fmpq):
         return value
-    return _of_float(value) if type(value) is float else _as_fraction(value)
+    if type(value) is float:
+        return _of_float(value)
+    if isinstance(value, str | float):  # a float that carries a number prints as that
+        return _of_text(value if isinstance(value, str) else repr(value))
+    if isinstance(value, Fraction):
+        return fmpq(value.numerator, value.denominator)
+    need(type(value) is int, f"expected a number, found {value!r:.40}")
+    need(value.bit_length() <= 14_000, "an integer of thousands of digits")
+    return fmpq(value)
 
 
-def _as_fraction(value: Any) -> fmpq:
-    found = exact(value)
-    return fmpq(found.numerator, found.denominator)
+def _of_text(text: str) -> fmpq:
+    found = _NUMBER.fullmatch(text) if len(text) <= LONGEST else None
+    # A message is made where it is needed only: there may be millions of numbers.
+    if found is None:
+        raise RefusedError(f"expected a number, found {text!r:.40}")
+    whole, rest, power, bottom = found.groups("")
+    if bottom:
+        need(int(bottom), "a fraction with denominator 0")
+        return fmpq(int(whole), int(bottom))
+    exponent = int(power or 0)
+    need(abs(exponent) <= MOST_PLACES, f"a power of ten beyond {MOST_PLACES}")
+    places = len(rest) - exponent
+    return fmpq(int(whole + rest) * 10 ** max(-places, 0), 10 ** max(places, 0))
 
 
-_of_float = lru_cache(1 << 12)(_as_fraction)
-"""Large channels have few different numbers."""
+@lru_cache(1 << 12)
+def _of_float(value: float) -> fmpq:
+    """Large channels have few different numbers."""
+    return _of_text(repr(value))
 
 
 def proved(value: Any) -> fmpq:

@@ -54,7 +54,7 @@ __all__ = ["ConcentratedPrivacy", "GaussianPrivacy", "PrivacyProfile", "RenyiPri
 
 Law = Sequence[fmpq]
 
-_LOGARITHM = re.compile(r"log\((\d+/\d+|\d{1,16})\)", re.ASCII)
+_LOGARITHM = re.compile(r"log\((\d+(?:/\d+)?)\)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,12 @@ class Pairs:
         return _largest([self.value(p, r) for p, r in self.directions()])
 
     def lower(self, data: Any) -> arb | fmpq:
-        """Return the parameter of the pair that a file names."""
+        """Return the parameter of the pair that a file names, which is at least 0."""
         end_term(data, "pair", {"pair", *self.wanted}, "a lower end")
         u, v = _pair(data["pair"], len(self.rows))
         need({(u, v), (v, u)} & set(self.pairs), "a pair that is not compared")
-        return self.at(self.rows[u], self.rows[v], *(data[name] for name in self.wanted))
+        found = self.at(self.rows[u], self.rows[v], *(data[name] for name in self.wanted))
+        return found if found > 0 else arb(0)
 
     def at(self, p: Law, r: Law) -> arb | fmpq:
         """Return what one pair has at least."""
@@ -137,8 +138,7 @@ class PrivacyProfile(Pairs):
         """Return e^epsilon."""
         written = _LOGARITHM.fullmatch(data) if isinstance(data, str) else None
         if written is not None:
-            top = written[1] if "/" in written[1] else f"{written[1]}/1"
-            odds = rational(top)
+            odds = rational(written[1])
             need(odds >= 1, "an epsilon below 0")
             return odds
         epsilon = rational(data)
@@ -196,9 +196,10 @@ class ConcentratedPrivacy(Pairs):
 def _rate(p: Law, r: Law, orders: Sequence[fmpq]) -> arb:
     """Return a bound above D_alpha / alpha for all orders above 1 (ORDERS)."""
     most = _divergence(p, r, None)
-    if not orders or not most.is_finite():
+    if not orders or not most > 0 or not most.is_finite():
         return most
-    ratios = [_divergence(p, r, a) / arb(a) for a in orders]
+    logs = _logarithms(p, r)
+    ratios = [_of_order(logs, a) / arb(a) for a in orders]
     found = [ratios[0] * arb(orders[0]), most / arb(orders[-1])]
     for (a, one), (b, other) in pairwise(zip(orders, ratios, strict=True)):
         found.append(one.max(other) * arb(1 + (b - a) ** 2 / (4 * a * (a - 1))))
@@ -214,9 +215,18 @@ def _divergence(p: Law, r: Law, order: fmpq | None) -> arb:
         return arb.pos_inf()
     if order is None:
         return log(arb(max(x / y for x, y in seen)))
-    charge("ball operations", 40 * len(seen))
+    return _of_order(_logarithms(p, r), order)
+
+
+def _logarithms(p: Law, r: Law) -> list[tuple[arb, arb]]:
+    return [(log(arb(x)), log(arb(y))) for x, y in zip(p, r, strict=True) if x]
+
+
+def _of_order(logs: Sequence[tuple[arb, arb]], order: fmpq) -> arb:
+    """Return D_alpha(P || R) from the logarithms of both where P is positive."""
+    charge("ball operations", 40 * len(logs))
     alpha = arb(order)
-    terms = [alpha * log(arb(x)) + (1 - alpha) * log(arb(y)) for x, y in seen]
+    terms = [alpha * x + (1 - alpha) * y for x, y in logs]
     return soft(terms, arb(1)) / (alpha - 1)
 
 

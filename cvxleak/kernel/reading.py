@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.numbers import RefusedError, exact, need
+from cvxleak.kernel.numbers import RefusedError, need, rational
 
 __all__ = ["array", "bound", "count", "end_term", "items", "pack", "parse", "parts"]
 
@@ -48,7 +48,7 @@ def _decimal(text: str) -> float | str:
     """Return a float, or the text of a decimal that has more digits than the float prints."""
     found = float(text)
     need(math.isfinite(found), f"a number that is too large: {text:.40}")
-    return found if exact(found) == exact(text) else text
+    return found if rational(found) == rational(text) else text
 
 
 def _constant(name: str) -> None:
@@ -128,6 +128,6 @@ def bound(value: Any, what: str) -> float:
     """Return a claimed bound: a number, or "inf"."""
     if value == "inf":
         return math.inf
-    found = exact(value)
+    found = rational(value)
     need(abs(found) < 1 << 1000, f"{what}: expected a number")
     return float(found)

@@ -17,15 +17,19 @@ from typing import Any
 
 from flint import arb, fmpq, fmpz
 
+from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain, Shannon
-from cvxleak.kernel.lemmas import chords, divergence, relative, support
+from cvxleak.kernel.lemmas import chords, divergence, filling, relative, support
 from cvxleak.kernel.many import stacked
-from cvxleak.kernel.numbers import ball, need, total
+from cvxleak.kernel.numbers import ball, largest, need, total
 
 __all__ = ["Limit", "Row", "View", "view_of"]
 
 ROUNDING = 2.0**-40
 """A floor that is above the largest entropy by less is meant to be that: n log 2 as a float."""
+
+CUTS = 6
+"""How often a row's box is cut in two, at most, each part anew."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,26 @@ class Row:
         """Return the largest <R, x>, of an array x."""
         return self._ends[0].inner(x, 0) if self.hi is None else support(*self._ends, x)
 
-    def divergence(self, log_t: Sequence[Any]) -> Any:
-        """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL."""
+    def divergence(self, log_t: Sequence[Any], cuts: int = CUTS) -> Any:
+        """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL.
+
+        A box of balls is cut in two where DUAL leaves a coordinate inside its range, since CHORD is
+        not sharp there.
+        """
         if self.hi is None:
             return divergence(self.lo, log_t)
-        slopes, rest = chords(relative(stacked(log_t)), *self._ends)
-        return support(*self._ends, slopes) + rest
+        lo, hi = self._ends
+        slopes, rest = chords(relative(stacked(log_t)), lo, hi)
+        found = support(lo, hi, slopes) + rest
+        if not cuts or not isinstance(found, arb):
+            return found
+        charge("ball operations", 8 * len(log_t))
+        y, at = filling(lo.m, hi.m, slopes.m)
+        if not lo[y] < arb(at) < hi[y]:
+            return found
+        below = replace(self, hi=[*self.hi[:y], arb(at), *self.hi[y + 1 :]])
+        above = replace(self, lo=[*self.lo[:y], arb(at), *self.lo[y + 1 :]])
+        return found.min(largest(half.divergence(log_t, cuts - 1) for half in (below, above)))
 
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
@@ -180,9 +198,12 @@ def view_of(
     Contexts with the same label and rows that are equal as written form one group of contexts;
     these are in the order of the rows, and of the labels.
     """
-    written = sorted({row.key for row in rows.values() if row.key is not None})
-    ranks: dict[Any, tuple[int, Any]] = {key: (0, i) for i, key in enumerate(written)}
-    rank = {place: ranks.get(row.key, (1, place)) for place, row in rows.items()}
+    # Fractions are compared, since hashing one takes as long as reading it.
+    written = sorted((i for i in rows if rows[i].key is not None), key=lambda i: rows[i].key or ())
+    rank: dict[Any, tuple[int, Any]] = {i: (1, i) for i in rows}
+    for place, i in enumerate(written):
+        before = written[place - 1]
+        rank[i] = rank[before] if place and rows[before].key == rows[i].key else (0, place)
     found: list[tuple[Row, Any, dict[Any, int]]] = []
     of: list[list[int]] = []
     for own in contexts:

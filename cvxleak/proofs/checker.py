@@ -15,14 +15,8 @@ from cvxleak.exact import reading
 from cvxleak.exact.balls import precision
 from cvxleak.exact.limits import limited
 from cvxleak.kernel import budget, claims
-from cvxleak.kernel.balance import Balance
-from cvxleak.kernel.claims import Statement
-from cvxleak.kernel.disclosure import TotalDisclosure
-from cvxleak.kernel.independent import ProductLeakage
-from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, upper
 from cvxleak.proofs import (
-    capacity,
     design,
     envelope,
     fixed_prior,
@@ -30,11 +24,9 @@ from cvxleak.proofs import (
     local_dp_of_set,
     min_information,
     pml_mechanism,
-    privacy_claims,
     record_leakage,
     refinement,
     release,
-    renyi_capacity,
 )
 from cvxleak.proofs.bundle import is_bundle, members
 from cvxleak.proofs.format import (
@@ -75,12 +67,12 @@ class Prover(NamedTuple):
         return self.unit if isinstance(self.unit, str) else self.unit(problem)
 
 
-def _by_kernel(kind: type[Statement]) -> Callable[[Parts, Parts, Parts], Proved]:
+def _by_kernel(kind: str) -> Callable[[Parts, Parts, Parts], Proved]:
     """Return how the kernel checks a kind: its witness and proof are the terms of both ends."""
 
     def prove(problem: Parts, witness: Parts, proof: Parts) -> Proved:
         try:
-            statement = kind.read(problem)
+            statement = claims.KINDS[kind].read(problem)
             below = lower(statement.lower(witness)) if witness else -math.inf
             return below, upper(statement.upper(proof)) if proof else math.inf
         except RefusedError as error:
@@ -89,9 +81,25 @@ def _by_kernel(kind: type[Statement]) -> Callable[[Parts, Parts, Parts], Proved]
     return prove
 
 
+def _of_channel(problem: Parts) -> str:
+    """Say which channel, or set of channels, and which order a problem is about."""
+    order = f"order {problem['alpha']}, " if "alpha" in problem else ""
+    rows, words = problem.get("matrix"), "a channel of"
+    if rows is None:
+        rows, words = problem["lower"], "every channel in a set, with"
+    return f"{order}{words} {len(rows)} inputs and {len(rows[0])} outputs"
+
+
+def _of_pairs(problem: Parts) -> str:
+    """Say which rows a problem compares."""
+    rows, pairs = problem["matrix"], problem["pairs"]
+    level = "".join(f"{key} {problem[key]}, " for key in ("alpha", "epsilon") if key in problem)
+    return f"{level}{len(pairs)} pairs of distributions on {len(rows[0])} outputs"
+
+
 PROVERS = {
-    "capacity": Prover(capacity.prove, about=capacity.about),
-    "renyi-capacity": Prover(renyi_capacity.prove, about=renyi_capacity.about),
+    "capacity": Prover(_by_kernel("capacity"), about=_of_channel),
+    "renyi-capacity": Prover(_by_kernel("renyi-capacity"), about=_of_channel),
     "min-leakage": Prover(design.prove_min_leakage, about=design.about),
     "min-distortion": Prover(design.prove_min_distortion, "distortion", design.about),
     "failure-probability": Prover(
@@ -100,13 +108,17 @@ PROVERS = {
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
     "product-leakage": Prover(
-        _by_kernel(ProductLeakage), record_leakage.unit_of, about=record_leakage.about_independent
+        _by_kernel("product-leakage"),
+        record_leakage.unit_of,
+        about=record_leakage.about_independent,
     ),
     "record-leakage": Prover(
-        _by_kernel(RecordLeakage), record_leakage.unit_of, about=record_leakage.about
+        _by_kernel("record-leakage"), record_leakage.unit_of, about=record_leakage.about
     ),
-    "balance": Prover(_by_kernel(Balance), about=record_leakage.about),
-    "total-disclosure": Prover(_by_kernel(TotalDisclosure), about=record_leakage.about_disclosure),
+    "balance": Prover(_by_kernel("balance"), about=record_leakage.about),
+    "total-disclosure": Prover(
+        _by_kernel("total-disclosure"), about=record_leakage.about_disclosure
+    ),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
     "fixed-prior-distortion": Prover(
         fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
@@ -116,10 +128,10 @@ PROVERS = {
     "local-dp": Prover(local_dp.prove, about=local_dp.about),
     "local-dp-distortion": Prover(local_dp.prove_distortion, "distortion", local_dp.about),
     "local-dp-of-set": Prover(local_dp_of_set.prove, about=local_dp_of_set.about),
-    "renyi-dp": Prover(privacy_claims.prove_renyi, about=privacy_claims.about),
-    "zcdp": Prover(privacy_claims.prove_zcdp, about=privacy_claims.about),
-    "dp-profile": Prover(privacy_claims.prove_profile, "probability", privacy_claims.about),
-    "gaussian-dp": Prover(privacy_claims.prove_gaussian, "sigma", privacy_claims.about),
+    "renyi-dp": Prover(_by_kernel("renyi-dp"), about=_of_pairs),
+    "zcdp": Prover(_by_kernel("zcdp"), about=_of_pairs),
+    "dp-profile": Prover(_by_kernel("dp-profile"), "probability", _of_pairs),
+    "gaussian-dp": Prover(_by_kernel("gaussian-dp"), "sigma", _of_pairs),
     "min-information": Prover(min_information.prove, about=min_information.about),
     "deficiency": Prover(refinement.prove, "probability", refinement.about),
 }

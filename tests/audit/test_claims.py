@@ -172,28 +172,17 @@ def test_a_claim_within_a_millionth_is_left_open():
 
 @few
 @given(channels())
-def test_many_pairs_are_bounded_at_once(channel):
+def test_few_orders_are_a_proof_too(channel):
     if len(channel.inputs) < 2:
         return
-    alone = check_claim(channel, zcdp=0.5).bound
+    sharp = check_claim(channel, zcdp=0.5).bound
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claim_search, "WORK", 0)
-        together = check_claim(channel, zcdp=0.5).bound
-    assert together.lower == alone.lower
-    assert together.upper >= alone.lower
-    assert together.certificate is not None
-    assert verify(together.certificate).passed
-
-
-def test_pairs_of_a_count_are_bounded_at_once_as_sharply_as_one_by_one(monkeypatch):
-    monkeypatch.setattr(claim_search, "WORK", 0)
-    steps = np.subtract.outer(np.arange(41), np.arange(41))
-    rows = np.exp(-(steps**2) / 8)
-    answer = check_claim(Mechanism(count(40), rows / rows.sum(axis=1, keepdims=True)), zcdp=0.125)
-    assert answer.bound.certificate is not None
-    assert "levels" in answer.bound.certificate.proof
-    assert 0 < answer.bound.upper - answer.bound.lower <= 1e-3 * answer.bound.upper
-    assert verify(answer.bound.certificate).passed
+        rough = check_claim(channel, zcdp=0.5).bound
+    assert rough.lower == sharp.lower
+    assert rough.upper >= sharp.lower
+    assert rough.certificate is not None
+    assert verify(rough.certificate).passed
 
 
 BAD = [

@@ -1,19 +1,23 @@
 """Capacities and Rényi capacities: closed forms, brute force, forged terms."""
 
-import json
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import rel_entr
 
-from cvxleak.audit.old_terms_claims import terms_of
-from cvxleak.capacities import capacity, renyi_capacity
+from cvxleak.capacities import capacity
 from cvxleak.kernel.capacity import Capacity, RenyiCapacity
 from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
+from cvxleak.kernel.view import Row
 from cvxleak.model import ChannelSet
+from tests.proofs import forging
+from tests.proofs.forging import Parts, encloses, proves_nothing_false, refused, tampered
 
 few = settings(max_examples=25, deadline=None)
 
@@ -101,37 +105,13 @@ def test_every_input_is_between_what_is_proved(table, alpha, seed):
         assert information(other, q, alpha) <= high + 1e-12
 
 
-@pytest.mark.parametrize("alpha", [0.5, 2, math.inf, 1])
-def test_bounds_are_those_of_today(alpha):
-    table = [["7/10", "2/10", "1/10"], ["1/10", "0", "9/10"], ["1/3", "1/3", "1/3"]]
-    bound = renyi_capacity(table, alpha)
-    parts = json.loads(
-        json.dumps(
-            [
-                dict(x)
-                for x in (
-                    bound.certificate.problem,
-                    bound.certificate.witness,
-                    bound.certificate.proof,
-                )
-            ]
-        )
-    )
-    below, above = terms_of(bound.certificate.kind, *parts)
-    kind = Capacity if bound.certificate.kind == "capacity" else RenyiCapacity
-    low, high = ends(kind, parts[0], below, above)
-    assert bound.lower - 1e-15 <= low <= high <= bound.upper + 1e-15
-
-
 def test_a_set_of_channels():
     channels = ChannelSet([[0.6, 0.1], [0.1, 0.7]], [[0.9, 0.4], [0.3, 0.9]])
     bound = capacity(channels)
-    certificate = bound.certificate
-    parts = json.loads(json.dumps([certificate.problem, certificate.witness, certificate.proof]))
-    below, above = terms_of("capacity", *parts)
-    low, high = ends(Capacity, parts[0], below, above)
-    assert high <= bound.upper + 1e-12
-    assert low >= bound.lower - 1e-9
+    made, low, high = bound.certificate, bound.lower, bound.upper
+    assert made is not None
+    below = made.witness
+    assert ends(Capacity, made.problem, below, made.proof) == (low, high)
     rng = np.random.default_rng(1)
     p = floats([below["weights"]])[0]
     most = []
@@ -185,3 +165,160 @@ def test_forged_inputs_are_refused(weights, message):
                 statement.lower(term)
             with pytest.raises(RefusedError, match="it has no"):
                 statement.lower({**term, "group": 0})
+
+
+# Parts of a certificate, tampered with ------------------------------------------------------------
+
+ROWS = [[0.75, 0.25], [0.25, 0.75]]
+ORDERS = [0.5, 1, 2, "inf"]
+
+
+def least(alpha) -> arb:
+    """Return the capacity of the symmetric channel `ROWS` in closed form."""
+    if alpha == "inf":
+        return arb(3).log() - arb(2).log()
+    a, b = arb("0.25"), arb("0.75")
+    if alpha == 1:
+        return arb(2).log() + a * a.log() + b * b.log()
+    order = arb(alpha)
+    return arb(2).log() + (a**order + b**order).log() / (order - 1)
+
+
+def symmetric(alpha, *, wide=False) -> Parts:
+    """Return the proof of its capacity, `wide` with an output and an input that are of no use."""
+    rows, p = (
+        ([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0], [0.5, 0.5, 0.0]], [0.5, 0.5, 0.0])
+        if wide
+        else (ROWS, [0.5, 0.5])
+    )
+    below = {"rule": "point", "weights": p}
+    if alpha is None:
+        return Parts("capacity", {"matrix": rows}, below, close(p))
+    above = close(p) if alpha == 1 else {"rule": "order", "t": p}
+    return Parts("renyi-capacity", {"matrix": rows, "alpha": alpha}, below, above)
+
+
+def output(parts, t) -> Parts:
+    """Return the parts with another distribution of the output."""
+    inside = ("of", "t") if "of" in parts.proof else ("t",)
+    return tampered(parts, {("proof", *inside): t})
+
+
+CASES = [
+    (symmetric(alpha, wide=wide), alpha) for alpha in [None, *ORDERS] for wide in (False, True)
+]
+
+
+@pytest.mark.parametrize(("parts", "alpha"), CASES)
+def test_both_ends_enclose_the_closed_form_and_no_number_proves_too_much(parts, alpha):
+    encloses(parts, lambda: least(alpha or 1))
+    level = float(least(alpha or 1))
+    proves_nothing_false(parts, level, level)
+    assert forging.ends(tampered(parts, {("witness", "weights", 1): 0.0}))[0] == 0
+
+
+@pytest.mark.parametrize("alpha", [None, *ORDERS])
+def test_an_output_that_the_distribution_misses(alpha):
+    """From order 1 on it proves nothing; below, only what it shares with each row counts."""
+    missing = output(symmetric(alpha), [1.0, 0.0])
+    if alpha == 0.5:
+        assert forging.ends(missing)[1] == pytest.approx(math.log(4), abs=1e-12)
+    elif alpha in (None, 1):
+        assert forging.ends(missing)[1] == math.inf
+    else:
+        refused(missing, {}, "t is 0 where a row is not")
+    level = float(least(alpha or 1))
+    for t in ([0.75, 0.25], [0.25, 0.75]):
+        assert forging.ends(output(symmetric(alpha), t))[1] > level + 0.1
+
+
+def test_an_order_that_only_its_float_makes_one():
+    """A hair above 1 a distribution that misses an output proves nothing; a hair below, it does."""
+    above, below = f"{10**20 + 1}/{10**20}", f"{10**20 - 1}/{10**20}"
+    for order in (above, below):
+        found = forging.ends(tampered(symmetric(2), {("problem", "alpha"): order}))
+        assert found == pytest.approx((float(least(1)),) * 2, abs=1e-9)
+    missing = output(symmetric(2), [1.0, 0.0])
+    refused(missing, {("problem", "alpha"): above}, "t is 0 where a row is not")
+    assert forging.ends(tampered(missing, {("problem", "alpha"): below}))[1] > 1
+
+
+@pytest.mark.parametrize("alpha", [None, *ORDERS])
+def test_equal_rows_tell_nothing(alpha):
+    found = forging.ends(tampered(symmetric(alpha), {("problem", "matrix"): [[0.5, 0.5]] * 2}))
+    assert found[0] == 0.0
+    assert 0.0 <= found[1] < 1e-12
+
+
+def boxes(rng, many, outputs):
+    rows = rng.dirichlet(np.ones(outputs), many)
+    rows[rows < 0.05] = 0.0
+    rows /= rows.sum(axis=1, keepdims=True)
+    low = np.maximum(rows - rng.uniform(0, 0.1, rows.shape), 0.0)
+    return low, np.minimum(rows + rng.uniform(0, 0.1, rows.shape), 1.0)
+
+
+def vertices(low, high):
+    """Yield the vertices of a row's box and the simplex."""
+    for y in range(len(low)):
+        for chosen in itertools.product((0, 1), repeat=len(low) - 1):
+            q = np.where([*chosen[:y], 0, *chosen[y:]], high, low)
+            q[y] = 1 - (q.sum() - q[y])
+            if low[y] - 1e-12 <= q[y] <= high[y] + 1e-12:
+                yield np.clip(q, 0, 1)
+
+
+def test_the_divergence_of_a_box_is_that_of_its_worst_vertex():
+    rng = np.random.default_rng(3)
+    for low, high in zip(*boxes(rng, 40, 4), strict=True):
+        t = rng.dirichlet(np.ones(4))
+        worst = max(rel_entr(q, t).sum() for q in vertices(low, high))
+        with precision():
+            row = Row([arb(x) for x in low], [arb(x) for x in high])
+            log_t = [arb(x).log() for x in t]
+            found, coarse = row.divergence(log_t), row.divergence(log_t, cuts=0)
+        assert worst - 1e-12 <= float(found) <= worst + 1e-9
+        assert float(coarse) >= float(found) - 1e-12
+
+
+LOW, HIGH = [[0.7, 0.2], [0.2, 0.7]], [[0.8, 0.3], [0.3, 0.8]]
+MOST = math.log(2) + 0.8 * math.log(0.8) + 0.2 * math.log(0.2)
+LEAST = math.log(2) + 0.7 * math.log(0.75) + 0.3 * math.log(0.25)
+SET = Parts(
+    "capacity",
+    {"lower": LOW, "upper": HIGH},
+    {"rule": "point", "weights": [0.5, 0.5], "posteriors": [[0.75, 0.25], [0.25, 0.75]]},
+    close([0.5, 0.5]),
+)
+
+
+def test_what_is_proved_of_a_set():
+    low, high = forging.ends(SET)
+    assert low == pytest.approx(LEAST, abs=1e-12)
+    assert high == pytest.approx(MOST, abs=1e-12)
+    assert MOST < high
+    # Each member's capacity is between that of the rows nearest to each other and MOST.
+    proves_nothing_false(SET, MOST, math.log(2) + 0.7 * math.log(0.7) + 0.3 * math.log(0.3))
+    point = tampered(SET, {("problem", "lower"): ROWS, ("problem", "upper"): ROWS})
+    encloses(point, lambda: least(1))
+    box = {("problem", "lower"): [[0.2, 0.2]], ("problem", "upper"): [[0.8, 0.8]]}
+    alone = {("witness", "weights"): [1.0], ("witness", "posteriors"): [[1.0, 1.0]]}
+    alphabet = {"rule": "close", "multiplier": 0, "limits": [], "of": {"rule": "alphabet"}}
+    assert forging.ends(tampered(SET._replace(proof=alphabet), {**box, **alone})) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({("problem", "note"): 1}, "it has no note"),
+        ({("witness", "note"): 1}, "it has no note"),
+        ({("proof", "note"): 1}, "it has no note"),
+        ({("witness", "weights"): [1.0]}, "1 entries"),
+        ({("witness", "posteriors"): [[1.0, 1.0]]}, "1 entries"),
+        ({("proof", "of", "t"): [1.0]}, "1 numbers"),
+        ({("problem", "lower"): [[0.9, 0.9], [0.2, 0.7]]}, "a set of rows that is empty"),
+        ({("problem", "upper"): [[0.7, 0.2], [0.2, 0.7]]}, "a set of rows that is empty"),
+    ],
+)
+def test_forged_sets_are_refused(changes, message):
+    refused(SET, changes, message)

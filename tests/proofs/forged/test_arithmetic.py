@@ -9,7 +9,7 @@ from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import balls, rationals, reading
-from cvxleak.exact.outward import SMALLEST, logarithm, x_log_x_sums
+from cvxleak.exact.outward import SMALLEST, logarithm
 
 
 def test_floats_on_either_side_of_a_rational():
@@ -158,16 +158,6 @@ def test_logarithms_of_arrays_are_as_near_as_they_say():
             allowed = arb("2.8") + arb("1.2") * e + abs(exact)
             assert abs(arb(log) - exact) <= allowed * arb(2) ** -53
             assert not allowed > 4 * (1 + abs(exact))
-
-
-def test_sums_of_x_log_x_leave_out_what_is_tiny():
-    rows = np.array([[0.5, 0.5, 0.0], [1.0, SMALLEST / 2, 0.25], [SMALLEST, 0.5, 0.125]])
-    sums, sizes = x_log_x_sums(rows)
-    quarter = 0.25 * math.log(0.25)
-    assert sums == pytest.approx([-math.log(2), quarter, 0.5 * math.log(0.5) - 0.375 * math.log(2)])
-    assert sizes == pytest.approx(-sums)
-    many = np.tile(rows, (30_000, 1))
-    assert np.array_equal(x_log_x_sums(many)[0], np.tile(sums, 30_000))
 
 
 @pytest.mark.parametrize(

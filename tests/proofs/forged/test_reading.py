@@ -25,10 +25,11 @@ from cvxleak.proofs import bundle
 from cvxleak.proofs.bundle import members, read_certificates, save_certificates
 from cvxleak.proofs.format import Certificate, read_json
 from cvxleak.proofs.timed import run_within
-from tests.proofs.forged import test_capacity, test_design
+from tests.kernel.test_capacity import symmetric
+from tests.proofs.forged import test_design
 from tests.proofs.forging import ends
 
-CAPACITY = test_capacity.PARTS["capacity"]
+CAPACITY = symmetric(None)
 
 
 def certified(parts=CAPACITY, **changes):

@@ -11,7 +11,6 @@ from cvxleak import exact, proofs
 from cvxleak.exact.rationals import float_below
 from cvxleak.proofs import envelope
 from tests.proofs.forged import (
-    test_capacity,
     test_design,
     test_envelope,
     test_fixed_prior,
@@ -36,7 +35,6 @@ COARSE = {
 HONEST = {
     f"{source.__name__.rsplit('_', 1)[-1]}: {name}": parts
     for source, several in [
-        (test_capacity, test_capacity.PARTS),
         (test_design, test_design.PARTS),
         (test_envelope, {name: parts for name, (parts, _) in test_envelope.PARTS.items()}),
         (test_fixed_prior, test_fixed_prior.PARTS),

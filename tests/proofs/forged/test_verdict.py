@@ -6,10 +6,11 @@ import pytest
 
 from cvxleak import verify
 from cvxleak.proofs.format import Certificate
-from tests.proofs.forged import test_capacity, test_design, test_local_dp
+from tests.kernel.test_capacity import symmetric
+from tests.proofs.forged import test_design, test_local_dp
 from tests.proofs.forging import ends, tampered
 
-CAPACITY = test_capacity.PARTS["capacity"]
+CAPACITY = symmetric(None)
 NO_EPSILON = test_local_dp.PARTS["no epsilon"]
 
 
