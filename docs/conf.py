@@ -1,6 +1,5 @@
 """Sphinx settings; `make docs` builds with them, and takes every warning for an error."""
 
-import inspect
 import os
 import re
 import subprocess
@@ -22,7 +21,6 @@ from sphinx.util.typing import stringify_annotation
 from sphinx.writers.html5 import HTML5Translator
 
 from cvxleak._version import __version__
-from cvxleak.proofs.checker import PROVERS
 
 project = "cvxleak"
 author = "The cvxleak maintainers"
@@ -102,19 +100,6 @@ def add_foot(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += f"\n\nThis page is a {{download}}`notebook </../{notebook}>` as well.\n"
     if docname.startswith("tutorials/"):
         source[0] += "\n\n*On another machine the last digits of the outputs may differ.*\n"
-
-
-def add_kinds(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Give the page of certificates a section for each kind that only its prover describes."""
-    if docname != "certificates":
-        return
-    sections = [
-        f"## `{kind}`\n\n{inspect.getdoc(inspect.getmodule(prover.prove))}\n\n"
-        for kind, prover in PROVERS.items()
-        if f"## `{kind}`" not in source[0]
-    ]
-    before, rest = source[0].split("## Further conventions", 1)
-    source[0] = "".join([before, *sections, "## Further conventions", rest])
 
 
 KEYWORDS = {
@@ -224,7 +209,6 @@ def join(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_transform(PlainBars)
-    app.connect("source-read", add_kinds)
     app.connect("source-read", add_keywords)
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-skip-member", skip)

@@ -82,7 +82,7 @@ print(json.dumps([kinds, sorted(ours)]))
 
 
 def test_a_verdict_loads_nothing_beside_the_trusted_base(tmp_path: Path):
-    """What docs/theory/soundness.md counts is complete: no prover imports a module when it runs."""
+    """What is said to be trusted is all: no prover imports a module when it runs."""
     stored = sorted((ROOT / "tests" / "proofs" / "stored").glob("*.json"))
     # Kinds that are younger than these files.
     rows = [[0.9, 0.1], [0.3, 0.7]]

@@ -5,7 +5,7 @@ from pathlib import Path
 from cvxleak.kernel import claims
 from cvxleak.kernel.terms import RULES
 
-PAGE = Path(__file__).parents[2] / "docs" / "kernel.md"
+PAGE = Path(__file__).parents[2] / "docs" / "certificates.md"
 BEGIN, END = "<!-- rules -->\n", "<!-- end of rules -->\n"
 
 
