@@ -108,8 +108,7 @@ class Factor(Tangents, rule="factor", gives="B", when=["about a factor", "no cov
         shape = super().inside(shape, found)
         if "times" not in found:
             return shape
-        times = found["times"].written[0]
-        return replace(shape, times=times, view=replace(shape.view, times=times))
+        return replace(shape, view=replace(shape.view, times=found["times"].written[0]))
 
     def evaluate(self, subject: View, leaf: Leaf) -> arb:
         """Return the bound on the factor."""
@@ -126,7 +125,7 @@ class Equal(Rule, rule="equal", gives="B", when=["exact rows", "no real output"]
 
     def check(self, shape: Shape) -> None:
         """Need a form in which the prior does not matter."""
-        need(shape.times is None or shape.times == 1, "equal: a rise, or a factor")
+        need(shape.view.times in (None, 1), "equal: a rise, or a factor")
         need(shape.columns == 0, "equal: no cover around is of use")
 
     def evaluate(self, subject: View, leaf: Leaf) -> arb:

@@ -72,7 +72,7 @@ class Capacity:
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the bound that a B-term of the file proves."""
-        term = read_term(data, "B", Shape.of_view(self.view))
+        term = read_term(data, "B", Shape(self.view))
         return term.conclude(self.view, leaf or Leaf())
 
     def lower(self, data: Any) -> arb:

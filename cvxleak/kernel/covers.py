@@ -310,13 +310,14 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
     @classmethod
     def meaning(cls, shape: Shape, found: Mapping[str, Any]) -> Any:
         """Return the partition of the outputs."""
-        return found.get("parts") or shape.partition
+        return found.get("parts") or shape.view.partition
 
     def check(self, shape: Shape) -> None:
         """Need symmetries of this very view, if there are any."""
         super().check(shape)
         if self.symmetries is not None:
-            fits = shape.information and shape.exact and not shape.limits and self.parts is None
+            view = shape.view
+            fits = view.information and view.exact and not view.limits and self.parts is None
             need(fits, "cells: symmetries of what is restricted")
 
     def skipped(self) -> int:

@@ -163,7 +163,7 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
             found.append(found[other])
             continue
         need(items(entry, "a group"), "a group without a term")
-        shape = Shape.of_view(view)
+        shape = Shape(view)
         bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
         # Not the least ball, which may be wider than the bound that is sharper at its upper end.
         found.append(min(bounds, key=arb.upper))

@@ -124,7 +124,7 @@ class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells of
 
     def check(self, shape: Shape) -> None:
         """Need a prior that is priced."""
-        priced = isinstance(shape.view.gain, Shannon) or shape.times == 0
+        priced = isinstance(shape.view.gain, Shannon) or shape.view.times == 0
         need(priced, "chord: the gain before an output is seen has to be priced by `prior`")
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
@@ -159,8 +159,7 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
         """Return the shape of the merged view, once the partition is known."""
         if "t" not in found:
             return shape
-        need(shape.merged is None, "price: outputs that are merged already")
-        return replace(shape, n=len(found["parts"]), merged=found["parts"])
+        return replace(shape, view=shape.view.merge(found["parts"]))
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return that of the merged outputs with the price added."""
@@ -219,7 +218,8 @@ class PriorTangent(Tangents, rule="prior", gives="J", when=["a gain", "not about
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
         """Return the shape with T = 0."""
-        return replace(super().inside(shape, found), times=0)
+        shape = super().inside(shape, found)
+        return replace(shape, view=replace(shape.view, times=0))
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return that of the posteriors alone, less T r_a for the groups of a."""

@@ -259,25 +259,13 @@ class Many:
         r = np.where(near, _outward(top * (2 + np.abs(_log(top)))), far.r)
         return Many(np.where(near, 0.0, far.m), np.where(none, 0.0, r))
 
-    @staticmethod
-    def dot(one: Sequence[Any], other: Sequence[Any]) -> Many:
-        """Return the inner product, with one rounding bound for the whole sum."""
-        m = size = spread = np.float64(0.0)
-        for x, y in zip(map(Many.of, one), map(Many.of, other), strict=True):
-            product = x.m * y.m
-            m = m + product
-            size = size + np.abs(product)
-            spread = spread + (np.abs(x.m) * y.r + x.r * (np.abs(y.m) + y.r))
-        n = len(one)
-        # The last factor is for the sums of radii themselves.
-        return Many(m, _outward((spread + (n + 2) * U * size) * (1 + (n + 8) * 2.0**-50)))
-
     def inner(self, other: Any, axis: int = -1) -> Many:
-        """Return inner products along an axis of arrays, as `dot` does."""
+        """Return inner products along an axis, with one rounding bound for the whole sum."""
         b = Many.of(other)
         m = self.m * b.m
         n = m.shape[axis]
         spread = np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r)
+        # The last factor is for the sums of radii themselves.
         r = np.sum(spread, axis) + (n + 2) * U * np.sum(np.abs(m), axis)
         return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
 
@@ -368,11 +356,10 @@ def stacked(numbers: Sequence[Any]) -> Any:
         some = any(isinstance(x, np.ndarray) for x in numbers)
         return np.stack(np.broadcast_arrays(*numbers)).view(Balls) if some else Balls.of(numbers)
     made = list(map(Many.of, numbers))
-    m, r = ([np.atleast_1d(x) for x in ends] for ends in ((y.m for y in made), (y.r for y in made)))
-    if any(len(x) > 1 for x in (*m, *r)):
-        m, r = np.broadcast_arrays(*m), np.broadcast_arrays(*r)
-    m, r = np.stack(m), np.stack(r)
-    return Many(m, np.broadcast_to(r, m.shape))
+    ends = [np.atleast_1d(x) for y in made for x in (y.m, y.r)]
+    if any(len(x) > 1 for x in ends):
+        ends = np.broadcast_arrays(*ends)
+    return Many(np.stack(ends[::2]), np.stack(ends[1::2]))
 
 
 def unstacked(array: Any) -> list[Any]:

@@ -108,7 +108,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         need(groups > 1 and outputs > 1 and d > 0, "ratio: `vertices` is enough for this value")
         need((d + groups) * groups * outputs <= LARGEST, "ratio: too many groups and outputs")
         listed = sorted(set(self.order.tolist()))
-        fits = len(listed) == outputs and listed[0] >= 0 and listed[-1] < shape.n
+        fits = len(listed) == outputs and listed[0] >= 0 and listed[-1] < shape.view.n
         need(fits, "ratio: an output twice, or one that does not exist")
         fits = len(self.x) == groups and self.psi.shape == (d, outputs - 1)
         need(fits, "ratio: coordinates of another value")

@@ -20,7 +20,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,17 +69,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes and types that a term is read for."""
+    """What a term is read for: a view, and a region of it; one of the values, for a V-term."""
 
-    k: int
-    n: int
-    of: tuple[int, ...]
-    limits: int
-    information: bool
-    exact: bool
-    times: Any
     view: View
-    merged: Sequence[Sequence[int]] | None = None
     columns: int = 0
     region: Region | None = None
     value: int | None = None
@@ -87,40 +79,13 @@ class Shape:
     judgement: str = ""
     depth: int = 0
 
-    @classmethod
-    def of_view(cls, view: View) -> Self:
-        """Return the shape of a view."""
-        return cls(
-            view.k,
-            view.n,
-            tuple(map(len, view.of)),
-            len(view.limits),
-            view.information,
-            view.exact,
-            view.times,
-            view,
-            view.merged,
-        )
-
     def length(self, name: str) -> int:
         """Return a length: a number, a name, or sums of products of these such as "k n + 1"."""
-        known = {
-            "k": self.k,
-            "n": self.n,
-            "N": sum(self.of),
-            "limits": self.limits,
-            "tangents": self.tangents,
-            "N_a": self.of[self.value] if self.value is not None else 0,
-        }
+        view, sizes = self.view, list(map(len, self.view.of))
+        known = {"k": view.k, "n": view.n, "N": sum(sizes), "limits": len(view.limits)}
+        known |= {"tangents": self.tangents, "N_a": 0 if self.value is None else sizes[self.value]}
         products = [product.split() for product in name.split("+")]
-        sizes = [[known[x] if x in known else int(x) for x in own] for own in products]
-        return sum(map(math.prod, sizes))
-
-    @property
-    def partition(self) -> tuple[tuple[int, ...], ...]:
-        """The parts that the outputs of this view are of the channel's outputs."""
-        parts = self.merged or [[y] for y in range(self.n)]
-        return tuple(map(tuple, parts))
+        return sum(math.prod(known[x] if x in known else int(x) for x in own) for own in products)
 
 
 class Trace:
@@ -326,16 +291,18 @@ def terms(judgement: str = "", length: str | None = None) -> Any:
 # Rules -------------------------------------------------------------------------------------------
 
 CONDITIONS: dict[str, Callable[[Shape], bool]] = {
-    "information": lambda shape: shape.information,
-    "a gain": lambda shape: not shape.information,
-    "exact rows": lambda shape: shape.exact,
+    "information": lambda shape: shape.view.information,
+    "a gain": lambda shape: not shape.view.information,
+    "exact rows": lambda shape: shape.view.exact,
     "no cover around": lambda shape: shape.columns == 0 and shape.region is None,
-    "no limits": lambda shape: shape.limits == 0,
+    "no limits": lambda shape: not shape.view.limits,
     "no real output": lambda shape: shape.view.extra is None,
-    "about a factor": lambda shape: shape.times is None,
-    "not about a factor": lambda shape: shape.times is not None,
+    "about a factor": lambda shape: shape.view.times is None,
+    "not about a factor": lambda shape: shape.view.times is not None,
     "no cells or ranges": lambda shape: shape.region is None,
-    "cells of its outputs": lambda shape: shape.region == Region("posteriors", shape.partition),
+    "cells of its outputs": lambda shape: (
+        shape.region == Region("posteriors", shape.view.partition)
+    ),
     "a slab": lambda shape: shape.region == Region("slab"),
     "ranges of outputs": lambda shape: shape.region == Region("outputs"),
     "ranges of shares": lambda shape: shape.region == Region("shares"),

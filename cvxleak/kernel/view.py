@@ -153,6 +153,11 @@ class View:
         return len(self.rows[0].lo)
 
     @property
+    def partition(self) -> tuple[tuple[int, ...], ...]:
+        """The parts that the outputs are of the channel's outputs."""
+        return tuple(map(tuple, self.merged or [[y] for y in range(self.n)]))
+
+    @property
     def exact(self) -> bool:
         """Whether every row is known: no set of channels."""
         return all(row.hi is None for row in self.rows)

@@ -163,14 +163,14 @@ class Drawer:
     def _table(self, of: str, columns: str, shape: Shape) -> Any:
         width = shape.length(columns)
         if of == "floats":
-            choices = int(np.prod(shape.of))
+            choices = int(np.prod(list(map(len, shape.view.of))))
             return pack(self.rng.uniform(0.1, 1, (choices, width)), "<f8")
-        identity = [*range(shape.k), *range(width - shape.k)]
+        identity = [*range(shape.view.k), *range(width - shape.view.k)]
         return pack([identity] if self.rng.random() < 0.5 else np.zeros((0, width)), "<i4")
 
     def _terms(self, length: str, judgement: str, shape: Shape) -> list[Any]:
         if length == "k":
-            return [self.term(judgement, replace(shape, value=a)) for a in range(shape.k)]
+            return [self.term(judgement, replace(shape, value=a)) for a in range(shape.view.k)]
         return [self.term(judgement, shape) for _ in range(int(self.rng.integers(1, 3)))]
 
     def _nodes(self, inner: int, shape: Shape, *, width: int) -> Any:
@@ -183,7 +183,7 @@ class Drawer:
             left -= node
             open_ += 1 if node else -1
         first = [int(self.rng.integers(2)) if node else -1 for node in kinds]
-        ends = [self.rng.permutation(shape.k)[: width - 1].tolist() for _ in first]
+        ends = [self.rng.permutation(shape.view.k)[: width - 1].tolist() for _ in first]
         return pack([[y, *own] for y, own in zip(first, ends, strict=True)], "<i4")
 
     def _cuts(self, inner: int) -> Any:

@@ -33,7 +33,7 @@ def shape_of(one: OneValue) -> Shape:
     groups = len(one.rows)
     rows = [Row(row) for row in one.rows]
     view = View(rows, [1] * groups, [arb(0)] * groups, [range(groups)], arb(0))
-    return replace(Shape.of_view(view), value=0)
+    return replace(Shape(view), value=0)
 
 
 def floats(one: OneValue) -> tuple[Any, Any, float, Any]:

@@ -15,7 +15,7 @@ import pytest
 from flint import arb, fmpq
 
 from cvxleak.kernel import many
-from cvxleak.kernel.many import Many
+from cvxleak.kernel.many import Many, stacked
 from cvxleak.kernel.numbers import RefusedError, precision, soft, xlogx
 
 SPECIAL = [0.0, 5e-324, 2.0**-1022, 2.0**-1000, 1e-300, 1e-30, 0.25, 1 / np.e, 0.5, 1.0, 698.99]
@@ -121,7 +121,7 @@ def test_functions_of_two_numbers_hold_the_truth(name: str, size: int) -> None:
 def test_inner_products_hold_the_truth(terms: int, size: int) -> None:
     rng = np.random.default_rng(terms)
     x, y = ([Drawn(rng, size // terms) for _ in range(terms)] for _ in range(2))
-    found = Many.dot([a.ball for a in x], [a.ball for a in y])
+    found = stacked([a.ball for a in x]).inner(stacked([a.ball for a in y]), 0)
     truths = zip(*(a.truth for a in x), *(a.truth for a in y), strict=True)
     truth = [
         sum((p * q for p, q in zip(t[:terms], t[terms:], strict=True)), arb(0)) for t in truths
@@ -164,7 +164,8 @@ def test_what_is_not_known_is_never_known_again(x: Many) -> None:
     found = [op(x) for op, _, _ in UNARY.values()]
     for op, _ in BINARY.values():
         found += [op(x, one), op(one, x)]
-    found += [Many.dot([x, one], [one, one]), Many.dot([one], [x]), x.soft([one, one])]
+    found += [stacked([x, one]).inner(stacked([one, one]), 0), x.soft([one, one])]
+    found += [stacked([one]).inner(x, 0)]
     found += [one.soft([one, x]), one.soft([x, one])]
     names = [
         *UNARY,
@@ -203,7 +204,7 @@ def test_ordinary_numbers_stay_precise() -> None:
     rng = np.random.default_rng(0)
     x, y = Many(rng.uniform(0.01, 2, 1000)), Many(rng.uniform(0.01, 2, 1000), 1e-15)
     found = [op(y) for op, _, _ in UNARY.values()] + [op(x, y) for op, _ in BINARY.values()]
-    found += [Many.dot([x] * 9, [y] * 9), y.soft([x, y, x - 3])]
+    found += [stacked([x] * 9).inner(stacked([y] * 9), 0), y.soft([x, y, x - 3])]
     assert max(float(np.max(z.r)) for z in found) < 1e-11
 
 

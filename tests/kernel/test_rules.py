@@ -259,7 +259,7 @@ def test_bounds_and_majorants_are_above_what_adversaries_attain(
         view = of_kind(rng, rule)
         if rule == "close" and rng.random() < 0.5:
             view = with_limits(view, rng)
-        judgement, shape = RULES[rule].gives, Shape.of_view(view)
+        judgement, shape = RULES[rule].gives, Shape(view)
         try:
             term = read_term(Drawer(rng).term(judgement, shape, rule), judgement, shape)
         except RefusedError:
@@ -283,7 +283,7 @@ def test_bounds_of_one_value_are_above_its_distributions(
     for _ in range(terms):
         view = random_view(rng)
         a = int(rng.integers(view.k))
-        shape = replace(Shape.of_view(view), value=a)
+        shape = replace(Shape(view), value=a)
         try:
             term = read_term(Drawer(rng).term("V", shape, rule), "V", shape)
         except RefusedError:

@@ -46,5 +46,5 @@ def proved_bound(
     with precision():
         view = view_of(lumped, floor, limits)
         terms = group_terms(entry, view, np.eye(len(view.limits)))
-        shape = Shape.of_view(view)
+        shape = Shape(view)
         return upper(least([read_term(t, "B", shape).conclude(view, Leaf()) for t in terms]))
