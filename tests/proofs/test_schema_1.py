@@ -1,9 +1,13 @@
-"""Files of schema version 1, as the program wrote them then: `stored/` has one of each kind."""
+"""Files of schema version 1, as the program wrote them then: `stored/` has one of each kind.
+
+Kinds that the proof kernel checks have to be made again, and designs whose proof holds an audit's.
+"""
 
 import json
 from pathlib import Path
 
 from cvxleak import Certificate, verify
+from cvxleak.kernel.claims import KINDS
 from cvxleak.proofs import read_certificates
 from cvxleak.proofs.checker import PROVERS
 
@@ -21,15 +25,26 @@ SINCE = {
     "total-disclosure",
 }
 
+AUDITED = {"min-leakage", "min-distortion"}
+
 
 def test_one_of_each_kind_holds():
     members = read_certificates(STORED / "schema_1.json")
     assert {member["kind"] for member in members} == set(PROVERS) - SINCE
     assert {member["schema_version"] for member in members} == {1}
     answer = verify(STORED / "schema_1.json")
-    assert (answer.passed, answer.reason) == (True, f"all {len(members)} certificates pass")
     for member, part in zip(members, answer.parts, strict=True):
         assert Certificate.from_dict(member).to_dict() == member
+        if member["kind"] in KINDS:
+            assert part.reason == (
+                f"schema version 1 of {member['kind']}; this checker reads version 3: make the "
+                "certificate again"
+            )
+            continue
+        if member["kind"] in AUDITED:
+            assert "the leakage's proof" in part.reason
+            continue
+        assert (part.passed, part.reason) == (True, "both bounds are proved")
         assert {name: end.proved for name, end in part.ends.items()} == {
             "lower": True,
             "upper": True,
