@@ -33,6 +33,9 @@ from cvxleak.kernel.view import Row, View
 
 __all__ = ["Alphabet", "Chord", "Golden", "Majorant", "Price", "PriorTangent", "Share"]
 
+CUTS = 6
+"""How often a row's box is cut in two outside of covers, at most."""
+
 
 @dataclass(frozen=True)
 class Sharing:
@@ -88,7 +91,8 @@ class Golden(Rule, rule="golden", gives="J", when=["information"]):
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return c_g = D(R_g || t); of a set of rows the largest."""
         log_t = [log(x) for x in self.t.at(leaf)]
-        return Majorant(leaf.lift(0), [row.divergence(log_t) for row in subject.rows])
+        cuts = CUTS if leaf.columns is None else 0
+        return Majorant(leaf.lift(0), [row.divergence(log_t, cuts) for row in subject.rows])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

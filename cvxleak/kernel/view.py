@@ -28,9 +28,6 @@ __all__ = ["Limit", "Row", "View", "view_of"]
 ROUNDING = 2.0**-40
 """A floor that is above the largest entropy by less is meant to be that: n log 2 as a float."""
 
-CUTS = 6
-"""How often a row's box is cut in two, at most, each part anew."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -45,11 +42,11 @@ class Row:
         """Return the largest <R, x>, of an array x."""
         return self._ends[0].inner(x, 0) if self.hi is None else support(*self._ends, x)
 
-    def divergence(self, log_t: Sequence[Any], cuts: int = CUTS) -> Any:
+    def divergence(self, log_t: Sequence[Any], cuts: int = 0) -> Any:
         """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL.
 
         A box of balls is cut in two where DUAL leaves a coordinate inside its range, since CHORD is
-        not sharp there.
+        not sharp there; and each part anew, `cuts` times at most.
         """
         if self.hi is None:
             return divergence(self.lo, log_t)

@@ -276,7 +276,7 @@ def test_the_divergence_of_a_box_is_that_of_its_worst_vertex():
         with precision():
             row = Row([arb(x) for x in low], [arb(x) for x in high])
             log_t = [arb(x).log() for x in t]
-            found, coarse = row.divergence(log_t), row.divergence(log_t, cuts=0)
+            found, coarse = row.divergence(log_t, cuts=6), row.divergence(log_t)
         assert worst - 1e-12 <= float(found) <= worst + 1e-9
         assert float(coarse) >= float(found) - 1e-12
 

@@ -16,7 +16,7 @@ from cvxleak.kernel.budget import limited
 from cvxleak.kernel.covers import _symmetric
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import RefusedError, exact, lower, precision, upper
+from cvxleak.kernel.numbers import RefusedError, lower, precision, rational, upper
 from cvxleak.kernel.reading import bound, pack, parse
 
 N, K, N_OUT = 6, 2, 3
@@ -636,7 +636,7 @@ def test_groups_that_differ_are_not_the_same() -> None:
 def test_decimals_are_read_with_all_their_digits() -> None:
     text = '{"a": 0.30000000000000000001, "b": [0.30, 1e-7, 12, -0.0], "c": 2.50000000000000000000}'
     found = parse(text)
-    assert exact(found["a"]) == Fraction(3, 10) + Fraction(1, 10**20)
+    assert rational(found["a"]) == rational(Fraction(3, 10) + Fraction(1, 10**20))
     assert found["b"] == [0.3, 1e-7, 12, 0.0]
     assert found["c"] == 2.5
     rows = json.dumps(PROBLEM["mechanism"]["channel"]["matrix"])
