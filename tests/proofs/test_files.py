@@ -2,17 +2,20 @@
 
 import copy
 import dataclasses
+import hashlib
 import json
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxleak.audit import balance, record_leakage
-from cvxleak.capacities import capacity
 from cvxleak.core.errors import CertificateError, ValidationError
+from cvxleak.envelope import pml_envelope
+from cvxleak.kernel.claims import KINDS
 from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.proofs import Certificate, read_certificates, save_certificates, verify
 from cvxleak.proofs.checker import PROVERS, Prover
@@ -26,9 +29,10 @@ def local() -> Mechanism:
 
 @pytest.fixture(scope="module")
 def certificates() -> list[Certificate]:
+    """Certificates in either format: what the kernel proves is in that of schema version 3."""
     mechanism = Mechanism.from_channel(RecordSpace.binary(2), [[0.9, 0.1], *CHANNEL, [0.4, 0.6]])
     found = [
-        capacity(CHANNEL),
+        pml_envelope([0.4, 0.6], CHANNEL, 0.2),
         record_leakage(local(), 0.5),
         record_leakage(mechanism, 1.2, tol=1e-2),
         balance(mechanism, 1.2, tol=1e-2),
@@ -45,6 +49,31 @@ def rehashed(certificate: Certificate, **changes) -> Certificate:
     names = [field.name for field in dataclasses.fields(certificate)]
     parts = {name: copy.deepcopy(getattr(certificate, name)) for name in names}
     return Certificate(**(parts | changes))
+
+
+def with_end(content: dict, end: str, value: Any) -> dict:
+    """Return a file's content with another claimed end."""
+    if "ends" in content:
+        ends = content["ends"]
+        return {**content, "ends": {**ends, end: {**ends[end], "value": value}}}
+    return {**content, "claim": {**content["claim"], end: value}}
+
+
+def hashed(content: dict) -> dict:
+    """Return a content with a hash that fits."""
+    rest = {key: part for key, part in content.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return {**rest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def test_both_formats_are_here(certificates):
+    assert [one.schema_version for one in certificates] == [2, 3, 3, 3]
+    for certificate in certificates:
+        content = certificate.to_dict()
+        assert hashed(content) == content
+        assert verify(with_end(content, "upper", 10.0)).reason.endswith("it was changed")
+        assert verify(hashed(with_end(content, "upper", 10.0))).passed
+        assert not verify(hashed(with_end(content, "upper", 0.0))).passed
 
 
 def test_several_certificates_in_one_file(certificates, file):
@@ -118,23 +147,28 @@ def test_malformed_bundles_fail(certificates):
         Certificate.from_dict(whole)
 
 
-def test_units(certificates, file):
-    certificate = certificates[0]
-    assert certificate.to_dict()["claim"]["unit"] == certificate.unit == "nats"
+@pytest.mark.parametrize("place", [0, 1])
+def test_units(certificates, place):
+    certificate = certificates[place]
+    content = certificate.to_dict()
+    assert content.get("claim", content)["unit"] == certificate.unit == "nats"
     # The same numbers are no claim in bits, with a hash that fits or without.
     for unit in ("bits", "probability", "", None, 1):
         answer = verify(rehashed(certificate, unit=unit))
         assert not answer.passed
         assert not answer.about
         assert "in nats" in answer.reason
-    content = certificate.to_dict()
-    content["claim"] = {**content["claim"], "unit": "bits"}
+    content = json.loads(json.dumps(content).replace('"nats"', '"bits"'))
     assert "SHA-256" in verify(content).reason
+    assert "in nats" in verify(hashed(content)).reason
 
 
-def test_what_each_end_is_about(certificates, file):
-    certificate = certificates[0]
-    assert certificate.claim == certificate.to_dict()["claim"]
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_each_end_is_about(certificates, place):
+    certificate = certificates[place]
+    content = certificate.to_dict()
+    if place == 0:
+        assert certificate.claim == content["claim"]
     assert certificate.claim["about"] == {"lower": "problem", "upper": "problem"}
     answer = verify(certificate)
     assert {name: end.about for name, end in answer.ends.items()} == certificate.about
@@ -149,22 +183,31 @@ def test_what_each_end_is_about(certificates, file):
     ):
         with pytest.raises(CertificateError, match="about: found"):
             rehashed(certificate, about=about)
-        content = certificate.to_dict()
-        content["claim"] = content["claim"] | {"about": about}
-        assert "about: found" in verify(content).reason
+        if place == 0:
+            assert (
+                "about: found"
+                in verify(content | {"claim": content["claim"] | {"about": about}}).reason
+            )
     narrow = {"lower": "problem", "upper": "half-spaces"}
     assert verify(rehashed(certificate, about=narrow)).reason == (
         "about: this kind of certificate proves nothing about half-spaces"
     )
+    if place == 1:
+        for about in ("truth", ["problem"], None):
+            ends = {**content["ends"], "upper": {**content["ends"]["upper"], "about": about}}
+            assert "about: found" in verify(hashed({**content, "ends": ends})).reason
 
 
-def test_an_end_that_is_not_claimed(certificates, file):
-    certificate = certificates[0]
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_end_that_is_not_claimed(certificates, file, place):
+    certificate = certificates[place]
     for end, other in (("lower", "upper"), ("upper", "lower")):
         half = rehashed(certificate, about={end: "problem"}, **{other: None})
         half.save(file)
-        assert json.loads(file.read_text())["claim"][other] is None
-        assert Certificate.load(file) == half
+        content = json.loads(file.read_text())
+        assert other not in content["ends"] if place else content["claim"][other] is None
+        if place == 0:
+            assert Certificate.load(file) == half
         answer = verify(file)
         assert (answer.passed, list(answer.ends)) == (True, [end])
         assert answer.reason == f"the {end} bound is proved; no other bound is claimed"
@@ -172,12 +215,13 @@ def test_an_end_that_is_not_claimed(certificates, file):
         assert not verify(rehashed(half, **{end: worse})).passed
         with pytest.raises(CertificateError, match="a bound is missing"):
             rehashed(half, **{end: None}, about={})
-        with pytest.raises(CertificateError, match="a bound is missing"):
-            rehashed(half, schema_version=1, about={})
+    with pytest.raises(CertificateError, match="a bound is missing"):
+        rehashed(certificates[0], upper=None, schema_version=1, about={})
 
 
-def test_each_end_gets_its_verdict(certificates):
-    certificate = certificates[0]
+@pytest.mark.parametrize("place", [0, 1])
+def test_each_end_gets_its_verdict(certificates, place):
+    certificate = certificates[place]
     for end, other, shift in (("lower", "upper", 0.1), ("upper", "lower", -0.1)):
         answer = verify(rehashed(certificate, **{end: getattr(certificate, end) + shift}))
         assert not answer.passed
@@ -197,6 +241,16 @@ def test_each_end_gets_its_verdict(certificates):
             assert not answer.passed
 
 
+def test_a_term_that_is_refused_leaves_the_other_end(certificates):
+    certificate = certificates[2]
+    for part, other in (("witness", "upper"), ("proof", "lower")):
+        answer = verify(rehashed(certificate, **{part: {"rule": "magic"}}))
+        assert not answer.passed
+        assert [name for name, end in answer.ends.items() if end.proved] == [other]
+        assert answer.reason.endswith(f"; the {other} bound is proved")
+        assert "malformed" not in answer.reason
+
+
 def test_schema_versions(certificates, file):
     old = rehashed(certificates[0], schema_version=1, about={})
     assert set(old.claim) == {"lower", "upper", "unit"}
@@ -205,11 +259,17 @@ def test_schema_versions(certificates, file):
     assert Certificate.load(file) == old
     answer = verify(file)
     assert (answer.passed, answer.reason) == (True, "both bounds are proved")
-    for version in (0, 3, True, 2.0, "2", None):
+    for version in (4, -1, True, 2.0, "2"):
         with pytest.raises(CertificateError, match="schema version"):
             rehashed(certificates[0], schema_version=version)
-        content = certificates[0].to_dict() | {"schema_version": version}
-        assert "schema version" in verify(content).reason
+    for version in (0, 4, True, 2.0, "2", None):
+        for certificate in certificates[:2]:
+            content = certificate.to_dict() | {"schema_version": version}
+            assert "schema version" in verify(content).reason
+    # Each kind has its format.
+    for certificate in certificates[:2]:
+        other = rehashed(certificate, schema_version=5 - certificate.schema_version)
+        assert verify(other).reason.endswith("make the certificate again")
     content = old.to_dict()
     content["claim"] = certificates[0].claim
     assert not verify(content).passed
@@ -304,28 +364,31 @@ def test_content_that_no_file_can_hold(certificates, value):
         content = certificate.to_dict()
         for part in content:
             assert not verify({**content, part: value}).passed
-        for end in ("lower", "upper", "unit"):
-            assert not verify({**content, "claim": {**content["claim"], end: value}}).passed
+        for end in ("lower", "upper"):
+            assert not verify(with_end(content, end, value)).passed
     for part in ("problem", "witness", "proof", "kind", "unit"):
-        try:
-            changed = rehashed(certificates[0], **{part: value})
-        except RecursionError:
-            continue
-        assert not verify(changed).passed
+        for certificate in certificates[:2]:
+            try:
+                changed = rehashed(certificate, **{part: value})
+            except RecursionError:
+                continue
+            assert not verify(changed).passed
 
 
-def test_infinite_ends_are_saved_as_text(certificates, file):
+@pytest.mark.parametrize("place", [0, 1])
+def test_infinite_ends_are_saved_as_text(certificates, file, place):
     """No more is claimed by an infinite upper end, and too much by a lower one."""
-    vague = rehashed(certificates[0], upper=math.inf)
+    vague = rehashed(certificates[place], upper=math.inf)
     vague.save(file)
-    assert json.loads(file.read_text())["claim"]["upper"] == "inf"
+    content = json.loads(file.read_text())
+    assert (content["ends"]["upper"]["value"] if place else content["claim"]["upper"]) == "inf"
     assert Certificate.load(file) == vague
     assert verify(file).passed
-    rehashed(certificates[0], lower=math.inf, upper=math.inf).save(file)
+    rehashed(vague, lower=math.inf).save(file)
     assert "lower bound" in verify(file).reason
     for value in (math.nan, -math.inf):
         with pytest.raises(CertificateError, match="not JSON"):
-            rehashed(certificates[0], lower=value).save(file)
+            rehashed(vague, lower=value).save(file)
 
 
 @settings(max_examples=150, deadline=None)
@@ -336,6 +399,13 @@ def test_random_bytes(tmp_path_factory, data):
     answer = verify(path)
     assert not answer.passed
     assert answer.reason
+
+
+def with_hash(content: dict) -> dict:
+    try:
+        return hashed(content)
+    except ValueError:  # no JSON
+        return content
 
 
 JSON = st.recursive(
@@ -350,7 +420,7 @@ JSON = st.recursive(
     st.fixed_dictionaries(
         {
             "format": st.sampled_from(["cvxleak-certificate", "cvxleak-certificates"]),
-            "schema_version": st.sampled_from([1, 2]),
+            "schema_version": st.sampled_from([1, 2, 3]),
             "version": st.just(1),
             "certificates": JSON | st.lists(JSON, min_size=1, max_size=3),
             "kind": st.sampled_from(sorted(PROVERS)) | JSON,
@@ -364,11 +434,28 @@ JSON = st.recursive(
             "versions": JSON,
         }
     )
+    | st.fixed_dictionaries(
+        {
+            "format": st.just("cvxleak-certificate"),
+            "schema_version": st.just(3),
+            "kind": st.sampled_from(sorted(KINDS)) | JSON,
+            "problem": JSON,
+            "unit": st.just("nats"),
+            "ends": JSON
+            | st.dictionaries(
+                st.sampled_from(["lower", "upper"]),
+                st.fixed_dictionaries({"value": JSON, "about": st.just("problem"), "by": JSON}),
+            ),
+            "versions": st.just({}),
+        }
+    ).map(with_hash)
     | JSON
 )
 def test_random_json(content):
     if isinstance(content, dict):
-        assert not verify(content).passed
+        answer = verify(content)
+        assert not answer.passed
+        assert answer.reason
 
 
 def places(content, path=()):
@@ -417,29 +504,11 @@ def test_random_mutations_never_raise(certificates, place, recwarn):
                 node[path[-1]] = rng.choice(ODD)
             except (KeyError, IndexError, TypeError):
                 continue  # an earlier mutation took this place away
-        claim = content.get("claim")
-        if not isinstance(claim, dict) or not {"lower", "upper", "unit"} <= set(claim):
-            assert not verify({**content, "sha256": ""}).passed
-            continue
-        try:
-            changed = Certificate(
-                content["kind"],
-                content["problem"],
-                claim["lower"],
-                claim["upper"],
-                content["witness"],
-                content["proof"],
-                content["versions"],
-                claim["unit"],
-                claim.get("about", {}),
-                content["schema_version"],
-            )
-        except CertificateError:
-            assert not verify({**content, "sha256": ""}).passed
-            continue
-        answer = verify(changed)
+        answer = verify(hashed(content))
         assert answer.reason
         if answer.passed:
-            assert changed.lower is None or changed.lower <= answer.lower
-            assert changed.upper is None or answer.upper <= changed.upper
+            assert answer.certificate is not None
+            claimed = answer.certificate.lower, answer.certificate.upper
+            assert claimed[0] is None or claimed[0] <= answer.lower
+            assert claimed[1] is None or answer.upper <= claimed[1]
     assert not recwarn
