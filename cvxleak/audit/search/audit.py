@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -142,6 +143,7 @@ class Audit:
         self.floor = floor_of(problem)
         self.lower = -np.inf
         self._best: tuple[AuditedGroup, Array] | None = None
+        self._found: Found | None = None
         self._multiplier = 0.0
         # The classes of groups of records; for each the place of its lumped problem in `_groups`,
         # which has each lumped problem once. They are lumped one by one, as time allows.
@@ -333,7 +335,15 @@ class Audit:
 
     def found(self, gap: Gap) -> Found:
         """Return the worst adversary so far, with what proves both bounds."""
-        return in_terms(self.entries())
+        found, known = in_terms(self.entries()), self._found
+        if known is not None and known.upper < found.upper:
+            # Near log|X| a sharper bound may prove less: its multipliers are larger.
+            assert found.parts is not None
+            assert known.parts is not None
+            parts = (*found.parts[:2], known.parts[2])
+            found = replace(found, upper=known.upper, parts=parts)
+        self._found = found
+        return found
 
     def entries(self) -> Found:
         """Return the same with an entry for each group in place of the kernel's terms."""
