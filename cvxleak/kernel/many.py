@@ -18,6 +18,7 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 | exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
 | exp a, a < -699, r_a < 1/4 | 3 m, m = e^max(a, -700) | it is in (0, 4 m] |
 | max, min | max(r_a, r_b) | they are Lipschitz in the largest norm |
+| max(a, 0) | r_a | it is Lipschitz |
 | ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger (smaller) | only it is taken |
 | x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
 | sum of n products | sum of the products' r, and (n + 2) u sum \|xy\| | Higham, section 3.1 |
@@ -32,7 +33,8 @@ a small divisor would make large.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
 so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly
-0 has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt and x log x.
+0 has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt, x log x and the
+positive part.
 """
 
 from __future__ import annotations
@@ -244,6 +246,10 @@ class Many:
         r = np.where(np.abs(above) > 4 * r, np.where(above > 0, self.r, b.r), r)
         return Many(np.maximum(self.m, b.m), r)
 
+    def positive(self) -> Many:
+        """Return the number or 0, whichever is larger."""
+        return Many(np.maximum(self.m, 0.0), self.r)
+
     def min(self, other: Any) -> Many:
         """Return the smaller one, entry by entry."""
         return -(-self).max(-Many.of(other))
@@ -328,6 +334,10 @@ class Balls(np.ndarray):
     def max(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the larger one, entry by entry."""
         return _largest(self, other)
+
+    def positive(self) -> Any:
+        """Return the number or 0, whichever is larger."""
+        return _largest(self, 0.0)
 
     def min(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the smaller one, entry by entry."""

@@ -210,6 +210,6 @@ class LawChords(Rule, rule="law-chords", gives="V", when=["ranges of shares"]):
         w, (lo, hi) = self.w.array(leaf), leaf.places
         rows, base, log_t = subject.arrays
         low, high = (support(lo[:, None], hi[:, None], x) for x in (-rows, rows))
-        slopes, rest = chords(relative(log_t), (-low).max(0.0), high)
+        slopes, rest = chords(relative(log_t), (-low).positive(), high)
         top = rows.inner(slopes, 1) + base - w.log() * subject.scale
         return support(lo, hi, top) + rest

@@ -126,6 +126,10 @@ class Certificate:
         claimed = [end for end in ENDS if getattr(self, end) is not None]
         if not claimed or (version == 1 and len(claimed) < 2):
             raise CertificateError("the claim: a bound is missing")
+        if version == claims.SCHEMA:  # a file has no term of an end that is not claimed
+            for end, name in zip(ENDS, ("witness", "proof"), strict=True):
+                if end not in claimed:
+                    object.__setattr__(self, name, {})
         said = dict.fromkeys(claimed, PROBLEM) if version > 1 else {}
         about = said if isinstance(self.about, Mapping) and not self.about else self.about
         if (

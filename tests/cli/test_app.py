@@ -771,7 +771,7 @@ def test_several_certificates_are_verified_one_by_one(run: Run, tmp_path: Path):
     for name in (good, again):
         bound.certificate.save(name)
     text = Path(good).read_text()
-    Path(bad).write_text(text.replace(f'"lower": {bound.lower!r}', f'"lower": {bound.upper!r}'))
+    Path(bad).write_text(text.replace(f'"value": {bound.lower!r}', f'"value": {bound.upper!r}'))
     assert Path(bad).read_text() != text
     passed = run("verify", good, again)
     assert passed.exit_code == 0

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.special import rel_entr
 
 from cvxleak.kernel.lemmas import contraction, contracts, support
-from cvxleak.kernel.many import Many
+from cvxleak.kernel.many import Balls, Many, stacked
 from cvxleak.kernel.numbers import RefusedError, precision
 
 
@@ -30,8 +30,9 @@ def test_support_is_the_linear_program():
         x = rng.normal(size=5)
         ends = list(zip(low, high, strict=True))
         best = -linprog(-x, A_eq=np.ones((1, 5)), b_eq=[1.0], bounds=ends).fun
-        assert float(support(*map(balls, (low, high, x))).mid()) == pytest.approx(best, abs=1e-9)
-        many = support(*([Many(np.array([v])) for v in values] for values in (low, high, x)))
+        exact = support(*map(Balls.of, (low, high, x)))
+        assert float(exact.mid()) == pytest.approx(best, abs=1e-9)
+        many = support(*(Many(values[:, None]) for values in (low, high, x)))
         assert float(many.m[0]) == pytest.approx(best, abs=1e-9)
 
 
@@ -56,9 +57,10 @@ SYMMETRIC = [[0.9, 0.1], [0.1, 0.9]]
 
 
 def fits(eta, w, rows=SYMMETRIC, lo=(0.5, 0.5), hi=(0.5, 0.5), number=arb):
-    given = [[number(float(x)) for x in values] for values in (*rows, lo, hi, w, [eta])]
+    given = [[number(float(x)) for x in values] for values in (*rows, lo, hi, w)]
+    given = list(map(stacked, given))
     try:
-        found = contracts(given[:-4], *given[-4:-1], given[-1][0])
+        found = contracts(stacked(given[:-3]), *given[-3:], number(float(eta)))
     except RefusedError:
         return False
     return bool(Many.of(found).certain()) if number is Many else True

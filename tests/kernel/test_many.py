@@ -86,6 +86,7 @@ UNARY: dict[str, tuple[Callable[[Many], Many], Callable[[arb], arb | None], bool
     "sqrt": (lambda a: a.sqrt(), _root, True),
     "log": (lambda a: a.log(), _logarithm, True),
     "xlogx": (lambda a: a.xlogx(), _x_log_x, False),
+    "positive": (lambda a: a.positive(), lambda x: x.max(arb(0)), True),
 }
 BINARY: dict[str, tuple[Callable[[Many, Many], Many], Callable[[arb, arb], arb | None]]] = {
     "add": (lambda a, b: a + b, lambda x, y: x + y),

@@ -29,10 +29,10 @@ from tests.kernel.test_capacity import symmetric
 from tests.proofs.forged import test_design
 from tests.proofs.forging import ends
 
-CAPACITY = symmetric(None)
+HONEST = test_design.PARTS["priors"]
 
 
-def certified(parts=CAPACITY, **changes):
+def certified(parts=HONEST, **changes):
     lower, upper = ends(parts)
     return dataclasses.replace(
         Certificate(parts.kind, parts.problem, lower, upper, *parts[2:]), **changes
@@ -143,8 +143,9 @@ def test_a_certificate_comes_back_from_its_file(file):
         assert Certificate.from_dict(one.to_dict()) == one
         assert verify(file).passed
     # Tuples are the lists that a file holds, keys its texts.
-    rows = tuple(map(tuple, CAPACITY.problem["matrix"]))
-    assert certified().problem == certified(problem={"matrix": rows}).problem
+    matrix = {"matrix": [[0.75, 0.25], [0.25, 0.75]]}
+    rows = tuple(map(tuple, matrix["matrix"]))
+    assert certified(problem=matrix).problem == certified(problem={"matrix": rows}).problem
     assert certified(problem={1: ((1, 2.0), [])}).problem == {"1": [[1, 2.0], []]}
     assert certified(problem={"a": [1.0, (2.0,), {3: 4}]}).problem == {"a": [1.0, [2.0], {"3": 4}]}
     with pytest.raises(CertificateError, match="not JSON"):
@@ -228,6 +229,17 @@ def test_nested_too_deeply():
     assert "nested too deeply" in verify({**data, "proof": {"output": deep}}).reason
 
 
+def test_a_kind_is_read_in_the_version_that_its_checker_reads():
+    for version, reads in ((3, 2), (2, 3)):
+        made = certified(HONEST if version == 3 else symmetric(None), schema_version=version)
+        reason = verify(made).reason
+        assert reason == (
+            f"schema version {version} of {made.kind}; this checker reads version {reads}: "
+            "make the certificate again"
+        )
+        assert "schema version 0" in verify({**made.to_dict(), "schema_version": 0}).reason
+
+
 def test_version_1_has_no_text_and_half_spaces_only():
     with reading.schema(1), pytest.raises(CertificateError, match="expected a number"):
         reading.number("1/3", "it")
@@ -242,7 +254,7 @@ def test_version_1_has_no_text_and_half_spaces_only():
 
 
 def test_an_end_is_compared_as_it_is_stored():
-    lower, upper = ends(CAPACITY)
+    lower, upper = ends(HONEST)
     for claim, passed in (
         ((-math.inf, math.inf), True),
         ((math.inf, upper), False),
