@@ -10,9 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from cvxleak.kernel.numbers import need
+__all__ = ["LIMITS", "RefusedError", "charge", "limited", "need"]
 
-__all__ = ["LIMITS", "charge", "limited"]
+
+class RefusedError(Exception):
+    """A statement or a proof that the kernel does not accept; the message says why."""
+
+
+def need(holds: object, why: str) -> None:
+    """Refuse unless something is certain."""
+    if not holds:
+        raise RefusedError(why)
+
 
 LIMITS = {
     "records' values": 1 << 24,

@@ -32,6 +32,7 @@ from cvxleak.kernel.knowledge import Knowledge, read_knowledge
 from cvxleak.kernel.many import stacked
 from cvxleak.kernel.noise import Output, read_output
 from cvxleak.kernel.numbers import (
+    added,
     ball,
     dot,
     largest,
@@ -192,7 +193,7 @@ def check_adversary(view: View, w: Sequence[fmpq]) -> None:
     need(doubt >= view.floor, "the witness's entropy is not proved to reach the floor")
     for limit in view.limits:
         if limit.share == 0:
-            meets = dot(w, limit.c) <= limit.bound
+            meets = added([x * c for x, c in zip(w, limit.c, strict=True)]) <= limit.bound
         else:
             meets = dot(weights, limit.c) <= limit.bound + limit.share * doubt
         if not meets and limit.center is not None:
@@ -305,7 +306,7 @@ NEAR = fmpq(1, 10**6)
 
 
 def _row(written: Sequence[fmpq]) -> Row:
-    need(abs(sum(written, fmpq(0)) - 1) < NEAR, "a row that does not sum to 1")
+    need(abs(added(written) - 1) < NEAR, "a row that does not sum to 1")
     return Row([ball(x) for x in law(written, "a row")], key=tuple(written))
 
 
@@ -315,7 +316,7 @@ def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
     Upper ends that sum to less than 1 are divided by their sum, and so are lower ends that sum to
     more. Other boxes stay as they are, and of lo = hi the row is left that a channel would have.
     """
-    least_, most = sum(lo, fmpq(0)), sum(hi, fmpq(0))
+    least_, most = added(lo), added(hi)
     fits = all(0 <= a <= b <= 1 for a, b in zip(lo, hi, strict=True))
     need(fits and least_ - 1 < NEAR and 1 - most < NEAR, "a set of rows that is empty")
     low, high = (

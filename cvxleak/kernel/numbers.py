@@ -25,9 +25,12 @@ from typing import Any
 import flint
 from flint import arb, fmpq
 
+from cvxleak.kernel.budget import RefusedError, charge, need
+
 __all__ = [
     "Counted",
     "RefusedError",
+    "added",
     "ball",
     "dot",
     "exp",
@@ -52,22 +55,15 @@ __all__ = [
 PRECISION = 128
 """Bits of a ball."""
 
+SMALL = 1 << 12
+"""Bits of a common denominator that are not counted."""
+
 LONGEST = 4_000
 """Most characters of a number that is text."""
 
 _NUMBER = re.compile(r"(-?\d+)(?:(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?|/(\d+))", re.ASCII)
 MOST_PLACES = 400
 """Largest power of ten in a number."""
-
-
-class RefusedError(Exception):
-    """A statement or a proof that the kernel does not accept; the message says why."""
-
-
-def need(holds: object, why: str) -> None:
-    """Refuse unless something is certain."""
-    if not holds:
-        raise RefusedError(why)
 
 
 @contextmanager
@@ -138,10 +134,18 @@ def ball(value: Any) -> arb:
     return arb(rational(value))
 
 
+def added(numbers: Sequence[fmpq]) -> fmpq:
+    """Return the sum of fractions; their common denominator, if it is large, is counted before."""
+    bits = sum(q.bit_length() for q in {int(x.q) for x in numbers})
+    if bits > SMALL:
+        charge("bytes of numbers", bits * len(numbers) // 8)
+    return sum(numbers, fmpq(0))
+
+
 def law(values: Sequence[Any], why: str = "a distribution") -> list[fmpq]:
     """Return the distribution x / sum x of numbers as written."""
     numbers = [rational(value) for value in values]
-    mass = sum(numbers, fmpq(0))
+    mass = added(numbers)
     need(numbers and min(numbers) >= 0 and mass > 0, f"{why}: negative numbers, or a sum of 0")
     return numbers if mass == 1 else [x / mass for x in numbers]
 
