@@ -2,14 +2,18 @@
 
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cvxleak import Channel, Prior, balance, calibrate, capacity, leakage_curve, record_leakage
 from cvxleak.audit import check_claim, total_disclosure
 from cvxleak.capacities import renyi_capacity
+from cvxleak.constraints import channel, distortion_budget
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
+from cvxleak.expressions import mutual_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import ChannelSet, Guess, KnownMarginals, Mechanism, as_gain
 from cvxleak.queries import count, parity
@@ -152,6 +156,10 @@ def test_what_is_no_gain_is_told_which_there_are(call):
         (lambda: Mechanism(parity(2), [[1.0]]), r"\[0, 1\], and each needs a row, in this order"),
         (lambda: Channel.from_solver(None), "solve again with other options"),
         (lambda: ChannelSet.from_printed([["0.60", "0.60"]]), "fewer digits, are needed"),
+        (lambda: mutual_information(channel(2, 2), [0.5, 0.5]), r"Q, rows = channel\(k, m\) sep"),
+        (lambda: distortion_budget(channel(2)[0], [0.5, 0.5], 1 - np.eye(2), 0.1), r"\[prior\]$"),
+        (lambda: mutual_information(binary_symmetric(0.1), 0.5), "^prior: .*is a list of numbers$"),
+        (lambda: Channel(pd.DataFrame({"x": ["a"], "no": [1.0]})), "which set_index makes$"),
     ],
 )
 def test_what_is_no_such_object_is_told_what_makes_one(call, remedy):

@@ -83,6 +83,8 @@ def advice_on_kind(given: object, error: Exception, name: str) -> str:
         return f"; pass its values as a list, and its keys as labels{advice_on_order(name)}"
     if "inhomogeneous" in str(error):
         return " (its rows are not equally long)"
+    if name in ("matrix", "channel") and isinstance(given, np.ndarray) and given.dtype.kind == "O":
+        return f" ({error}); names of rows are the index of a DataFrame, which set_index makes"
     return f" ({error}){'' if isinstance(given, (list, str)) else advice_on_order(name)}"
 
 
@@ -98,6 +100,9 @@ def advice_on_shape(shape: tuple[int, ...], ndim: int, name: str) -> str:
     if ndim == 2 and len(shape) < 2:
         single = "; write a single row as [[...]], a single column as [[...], [...]]"
         return advice_on_order(name) + single
+    if ndim == 1 and not shape:
+        alone = "; a single distribution is written in a list, [prior]"
+        return alone if name.endswith("]") else "; a distribution is a list of numbers"
     return "; .ravel() makes a vector of it" if ndim == 1 and max(shape, default=0) > 1 else ""
 
 
