@@ -13,6 +13,7 @@ from cvxleak.constraints import channel, distortion_budget
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
+from cvxleak.envelope import pml_envelope
 from cvxleak.expressions import mutual_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import ChannelSet, Guess, KnownMarginals, Mechanism, as_gain
@@ -159,6 +160,7 @@ def test_what_is_no_gain_is_told_which_there_are(call):
         (lambda: mutual_information(channel(2, 2), [0.5, 0.5]), r"Q, rows = channel\(k, m\) sep"),
         (lambda: distortion_budget(channel(2)[0], [0.5, 0.5], 1 - np.eye(2), 0.1), r"\[prior\]$"),
         (lambda: mutual_information(binary_symmetric(0.1), 0.5), "^prior: .*is a list of numbers$"),
+        (lambda: pml_envelope(np.eye(2), [0.5, 0.5], 0.1), r"\(in problems the prior is first\)"),
         (lambda: Channel(pd.DataFrame({"x": ["a"], "no": [1.0]})), "which set_index makes$"),
     ],
 )

@@ -62,10 +62,11 @@ def advice_on_order(name: str) -> str:
     --------
     >>> from cvxleak.core.advice import advice_on_order
     >>> advice_on_order("channel")
-    '; the channel comes first, a prior or a query after it'
+    '; the channel comes first, a prior or a query after it (in problems the prior is first)'
     """
     first = name in ("channel", "mechanism")
-    return f"; the {name} comes first, a prior or a query after it" if first else ""
+    but = " (in problems the prior is first)" if name == "channel" else ""
+    return f"; the {name} comes first, a prior or a query after it{but}" if first else ""
 
 
 def advice_on_kind(given: object, error: Exception, name: str) -> str:
