@@ -79,8 +79,8 @@ def read_cells(
     if header[0] and _is_row(header[1:]):
         raise ValidationError(
             f"path: line {rows[0][0]} of {os.fspath(path)!r} may hold the names of the columns or "
-            "a row; leave the top-left cell empty if it holds names, or write a line of names above "
-            "it if it is a row"
+            "a row; leave the top-left cell empty if it holds names, or write a line of names "
+            "above it if it is a row"
         )
     if len(rows) == 1:
         raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
