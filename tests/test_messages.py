@@ -226,6 +226,9 @@ def test_rows_that_sum_to_100_may_be_percentages():
             call()
     with pytest.raises(ValidationError, match=r"channels_from_counts; divide percentages by 100$"):
         Channel([[30, 70]])
+    for rows in ([[33.3, 33.3, 33.3]], [["30%", "70%"]]):
+        with pytest.raises(ValidationError, match=r"; divide percentages by 100\)?$"):
+            Channel(rows)
     with pytest.raises(ValidationError) as found:
         Channel([[30, 20]])
     assert "percentages" not in str(found.value)

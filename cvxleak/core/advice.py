@@ -134,7 +134,7 @@ def advice_on_sums(array: Array, kind: np.dtype[Any], tolerance: float) -> str:
     if array.ndim <= 2 and not np.any(array % 1):
         counts = "Prior.from_counts" if array.ndim == 1 else "cvxleak.samples.channels_from_counts"
         said.append(f"for counts there is {counts}")
-    if round(float(off.max()), 12) == 99:
+    if abs(off.max() - 99) < 1:
         said.append("divide percentages by 100")
     if not said:
         said = _of_rounding(array, off, kind, tolerance)
@@ -162,12 +162,14 @@ def _of_rounding(array: Array, off: Array, kind: np.dtype[Any], tolerance: float
         cause, tol = "the sums are off by rounding", ""
     else:
         return []
-    remedy = (
-        "divide by the sum, in float64"
-        if array.ndim == 1
-        else f"Channel.from_solver(matrix{tol}) repairs that, and divides each row by its sum"
-    )
-    return [f"{cause}: {remedy}"]
+    if array.ndim == 1:
+        return [f"{cause}: divide by the sum, in float64"]
+    said = [
+        f"{cause}: Channel.from_solver(matrix{tol}) repairs that, and divides each row by its sum"
+    ]
+    if not short:
+        said.append("of printed numbers ChannelSet.from_printed takes the texts, .from_csv a file")
+    return said
 
 
 def _printed(array: Array, off: Array, tolerance: float) -> int:

@@ -239,7 +239,8 @@ def read_layout(
         raise ValidationError(
             "data: expected a DataFrame or the path of a CSV file, which name categories, found "
             f"{short(data)}; Table({{'sex': ['f', 'm'], 'age': ['young', 'old']}}) names those of "
-            "an array, whose numbers are published in the order of Table.numbers"
+            "an array, whose numbers are published in the order of Table.numbers, and "
+            f"reset_index(name={COUNT!r}) makes a frame of a Series"
         )
     names, across, found = _labeled(data, "")
     known = _categories(names, found)

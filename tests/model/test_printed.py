@@ -123,6 +123,11 @@ def test_what_r_prints_is_rounded(tmp_path):
     assert ChannelSet.from_csv(path, 3).upper.max() == 0.3338333
     path.write_text("0.33 0.66\n")
     assert ChannelSet.from_csv(path).shape == (1, 2)
+    # Each column has as many decimals as its smallest number needs.
+    path.write_text("      a         b          c\nx 0.8333333 0.1111111 0.05555556\n")
+    with pytest.raises(ValidationError, match=r"Set\.from_printed takes the texts, \.from_csv a f"):
+        Channel.from_csv(path)
+    assert Channel([["5/6", "1/9", "1/18"]], "x", "abc") in ChannelSet.from_csv(path)
 
 
 @pytest.mark.parametrize(
