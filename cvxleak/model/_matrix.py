@@ -205,7 +205,8 @@ def unframed(
     (array([[1., 0.]]), [0], ['no', 'yes'])
     """
     if hasattr(matrix, "columns") and inputs is None and outputs is None:
-        return matrix.to_numpy(), list(matrix.index), list(matrix.columns)
+        names = list(matrix.index) if hasattr(matrix, "index") else None  # those of polars have none
+        return matrix.to_numpy(), names, list(matrix.columns)
     return matrix, inputs, outputs
 
 

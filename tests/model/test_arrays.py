@@ -5,6 +5,7 @@ Nothing is corrected in silence: what a channel is made of is what was given, or
 
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -82,6 +83,8 @@ def test_a_frame_brings_its_labels():
     frame = pd.DataFrame(ROWS, index=["a", "b"], columns=["no", "yes"])
     assert Channel(frame) == Channel(ROWS, ["a", "b"], ["no", "yes"])
     assert Channel.from_solver(frame) == Channel(frame)
+    of_polars: Any = SimpleNamespace(columns=["no", "yes"], to_numpy=lambda: np.array(ROWS))
+    assert Channel(of_polars) == Channel(ROWS, outputs=["no", "yes"])
     column = pd.Series([0.25, 0.75], index=["a", "b"])
     assert Prior(column) == Prior([0.25, 0.75], ["a", "b"])
     with pytest.raises(ValidationError, match="labels would be lost"):
