@@ -207,9 +207,9 @@ def __getattr__(name: str) -> Any:
 def _elsewhere(name: str) -> str:
     """Return where a name is that people look for here."""
     found = []
-    for room in () if name.startswith("_") else ("measures", "mechanisms", "expressions"):
+    for room in () if name.startswith("_") else _ROOMS:
         with suppress(ImportError):  # where CVXPY is not installed
-            if name in importlib.import_module(f"cvxleak.{room}").__all__:
+            if name in getattr(importlib.import_module(f"cvxleak.{room}"), "__all__", ()):
                 found.append(f"cvxleak.{room}.{name}")
     return f"; there is {' and '.join(found)}" if found else ""
 

@@ -2,14 +2,19 @@
 
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cvxleak import Channel, Prior, balance, calibrate, capacity, leakage_curve, record_leakage
 from cvxleak.audit import check_claim, total_disclosure
 from cvxleak.capacities import renyi_capacity
+from cvxleak.constraints import channel, distortion_budget
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
+from cvxleak.envelope import pml_envelope
+from cvxleak.expressions import mutual_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import ChannelSet, Guess, KnownMarginals, Mechanism, as_gain
 from cvxleak.queries import count, parity
@@ -152,6 +157,11 @@ def test_what_is_no_gain_is_told_which_there_are(call):
         (lambda: Mechanism(parity(2), [[1.0]]), r"\[0, 1\], and each needs a row, in this order"),
         (lambda: Channel.from_solver(None), "solve again with other options"),
         (lambda: ChannelSet.from_printed([["0.60", "0.60"]]), "fewer digits, are needed"),
+        (lambda: mutual_information(channel(2, 2), [0.5, 0.5]), r"Q, rows = channel\(k, m\) sep"),
+        (lambda: distortion_budget(channel(2)[0], [0.5, 0.5], 1 - np.eye(2), 0.1), r"\[prior\]$"),
+        (lambda: mutual_information(binary_symmetric(0.1), 0.5), "^prior: .*is a list of numbers$"),
+        (lambda: pml_envelope(np.eye(2), [0.5, 0.5], 0.1), r"\(in problems the prior is first\)"),
+        (lambda: Channel(pd.DataFrame({"x": ["a"], "no": [1.0]})), "which set_index makes$"),
     ],
 )
 def test_what_is_no_such_object_is_told_what_makes_one(call, remedy):
@@ -216,6 +226,9 @@ def test_rows_that_sum_to_100_may_be_percentages():
             call()
     with pytest.raises(ValidationError, match=r"channels_from_counts; divide percentages by 100$"):
         Channel([[30, 70]])
+    for rows in ([[33.3, 33.3, 33.3]], [["30%", "70%"]]):
+        with pytest.raises(ValidationError, match=r"; divide percentages by 100\)?$"):
+            Channel(rows)
     with pytest.raises(ValidationError) as found:
         Channel([[30, 20]])
     assert "percentages" not in str(found.value)

@@ -118,8 +118,11 @@ def test_import_loads_no_room():
 
 
 def test_a_name_of_a_room_is_told_the_room():
-    with pytest.raises(AttributeError, match=r"there is cvxleak.measures.mutual_information and "):
+    both = "there is cvxleak.expressions.mutual_information and cvxleak.measures.mutual_information"
+    with pytest.raises(AttributeError, match=both):
         _ = cvxleak.mutual_information  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(AttributeError, match=r"there is cvxleak\.tables\.possible_counts$"):
+        _ = cvxleak.possible_counts  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$"):
         _ = cvxleak.no_such_name  # pyright: ignore[reportAttributeAccessIssue]
 

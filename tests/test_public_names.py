@@ -72,8 +72,8 @@ CHANNELS = ("mechanisms", "mechanism", "channel", "joint")
 OF_MEASURES = (
     (
         *CHANNELS,
-        *("prior", "priors", "query", "records", "given", "size"),
-        *("alpha", "divergence", "gain", "form", "distortion", "epsilon", "delta", "budget"),
+        *("prior", "priors", "query", "event", "events", "pairs", "records", "given", "size"),
+        *("alpha", "divergence", "gain", "form", "distortion", "epsilon", "rho", "delta", "budget"),
     ),
     ("law", "reference", "divergence", "alpha"),
     ("k", "m"),

@@ -75,7 +75,7 @@ def _line(error: dict[str, Any]) -> str:
     models, path = _walk(error["loc"])
     kind, context, found = error["type"], error.get("ctx", {}), error["input"]
     if kind == "missing":
-        message = "is missing"
+        message = "is missing; write version = 1" if path == ["version"] else "is missing"
     elif kind == "extra_forbidden":
         known = [key for model in models for key in model.model_fields]
         message = f"unknown key; {_choice(path[-1], known)}"

@@ -62,10 +62,11 @@ def advice_on_order(name: str) -> str:
     --------
     >>> from cvxleak.core.advice import advice_on_order
     >>> advice_on_order("channel")
-    '; the channel comes first, a prior or a query after it'
+    '; the channel comes first, a prior or a query after it (in problems the prior is first)'
     """
     first = name in ("channel", "mechanism")
-    return f"; the {name} comes first, a prior or a query after it" if first else ""
+    but = " (in problems the prior is first)" if name == "channel" else ""
+    return f"; the {name} comes first, a prior or a query after it{but}" if first else ""
 
 
 def advice_on_kind(given: object, error: Exception, name: str) -> str:
@@ -83,6 +84,8 @@ def advice_on_kind(given: object, error: Exception, name: str) -> str:
         return f"; pass its values as a list, and its keys as labels{advice_on_order(name)}"
     if "inhomogeneous" in str(error):
         return " (its rows are not equally long)"
+    if name in ("matrix", "channel") and isinstance(given, np.ndarray) and given.dtype.kind == "O":
+        return f" ({error}); names of rows are the index of a DataFrame, which set_index makes"
     return f" ({error}){'' if isinstance(given, (list, str)) else advice_on_order(name)}"
 
 
@@ -98,6 +101,9 @@ def advice_on_shape(shape: tuple[int, ...], ndim: int, name: str) -> str:
     if ndim == 2 and len(shape) < 2:
         single = "; write a single row as [[...]], a single column as [[...], [...]]"
         return advice_on_order(name) + single
+    if ndim == 1 and not shape:
+        alone = "; a single distribution is written in a list, [prior]"
+        return alone if name.endswith("]") else "; a distribution is a list of numbers"
     return "; .ravel() makes a vector of it" if ndim == 1 and max(shape, default=0) > 1 else ""
 
 
@@ -128,7 +134,7 @@ def advice_on_sums(array: Array, kind: np.dtype[Any], tolerance: float) -> str:
     if array.ndim <= 2 and not np.any(array % 1):
         counts = "Prior.from_counts" if array.ndim == 1 else "cvxleak.samples.channels_from_counts"
         said.append(f"for counts there is {counts}")
-    if round(float(off.max()), 12) == 99:
+    if abs(off.max() - 99) < 1:
         said.append("divide percentages by 100")
     if not said:
         said = _of_rounding(array, off, kind, tolerance)
@@ -156,12 +162,14 @@ def _of_rounding(array: Array, off: Array, kind: np.dtype[Any], tolerance: float
         cause, tol = "the sums are off by rounding", ""
     else:
         return []
-    remedy = (
-        "divide by the sum, in float64"
-        if array.ndim == 1
-        else f"Channel.from_solver(matrix{tol}) repairs that, and divides each row by its sum"
-    )
-    return [f"{cause}: {remedy}"]
+    if array.ndim == 1:
+        return [f"{cause}: divide by the sum, in float64"]
+    said = [
+        f"{cause}: Channel.from_solver(matrix{tol}) repairs that, and divides each row by its sum"
+    ]
+    if not short:
+        said.append("of printed numbers ChannelSet.from_printed takes the texts, .from_csv a file")
+    return said
 
 
 def _printed(array: Array, off: Array, tolerance: float) -> int:

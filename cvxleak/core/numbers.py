@@ -276,6 +276,7 @@ def _of_text(text: str) -> Fraction | float:
     if text.lower().lstrip("+-") in {"inf", "infinity", "nan"}:
         return float(text)
     hint = "; decimals have a point" if _DECIMAL.fullmatch(text.replace(",", ".", 1)) else ""
+    hint = "; divide percentages by 100" if text.endswith("%") else hint
     raise ValueError(f"{text!r:.40} is not a number{hint}")
 
 

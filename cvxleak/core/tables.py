@@ -76,6 +76,12 @@ def read_cells(
     _, header = rows[0]
     if not is_header(rows[0], 1, path):
         return _numbers(rows, path, 1), None, None
+    if header[0] and _is_row(header[1:]):
+        raise ValidationError(
+            f"path: line {rows[0][0]} of {os.fspath(path)!r} may hold the names of the columns or "
+            "a row; leave the top-left cell empty if it holds names, or write a line of names "
+            "above it if it is a row"
+        )
     if len(rows) == 1:
         raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
     unlike_rows = header[0] and not any(map(is_number, header))
@@ -102,10 +108,16 @@ def _numbers(
     return [cells[first - 1 :] for _, cells in rows]
 
 
-def _is_whole(rows: Sequence[Sequence[str]], made: Callable[[list[list[float]]], object]) -> bool:
+def _is_row(cells: Sequence[str]) -> bool:
+    """Whether the cells of a header are probabilities, and not the names 0 and 1 of two columns."""
+    numbers = [as_written(cell) for cell in cells if is_number(cell)]
+    return len(numbers) == len(cells) and abs(sum(numbers) - 1) < 0.02 and numbers != [0, 1]
+
+
+def _is_whole(rows: Sequence[Sequence[str]], made: Callable[[Any], object]) -> bool:
     """Whether cells, none of them a label, are a matrix of this kind."""
     try:
-        made([[as_written(cell) for cell in row] for row in rows])
+        made(rows)
     except (ValueError, OverflowError):
         return False
     return True
@@ -201,9 +213,12 @@ def _with_corner(
 
     Of a table of two variables R prints the second one on a line of its own; it becomes "sex/age".
     """
-    if len(rows) > 2 and len(rows[0][1]) == 1 < len(rows[1][1]) == len(rows[2][1]):
-        (line, (across,)), (_, (down, *header)), *rows = rows
-        rows = [(line, [f"{down}/{across}", *header]), *rows]
+    indented = text.splitlines()[rows[0][0] - 1][:1].isspace()
+    if indented and len(rows) > 2 and len(rows[0][1]) == 1 < len(rows[1][1]) == len(rows[2][1]):
+        (line, (across,)), (_, (down, *header)), *body = rows
+        # A number here belongs to the first row of a single column.
+        if len(header) > 1 or not is_number(header[0]):
+            rows = [(line, [f"{down}/{across}", *header]), *body]
     (line, header), *body = rows
     if not body or len(header) != len(body[0][1]) - 1:
         return rows

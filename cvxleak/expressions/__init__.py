@@ -14,8 +14,9 @@ expression; each function states which combinations it allows. The result is a p
 of CVXPY's own atoms, for any objective or constraint.
 
 Convex expressions of what is never negative have a sign that CVXPY knows, so that their squares and
-other increasing functions are convex. Concave ones have none: no atom of CVXPY expresses it. The
-sign of an affine one (a distortion) follows from those of the channel, the prior and the distances.
+other increasing functions are convex. Of the concave ones sums of powers have one, and entropies
+none: CVXPY's `entr` has no sign. The sign of an affine one (a distortion) follows from those of the
+channel, the prior and the distances.
 
 A solver's point violates the constraints of the simplex by about 1e-8, and the entropy of a vector
 with a negative entry is minus infinity. So report values of `cvxleak.measures` at a repaired

@@ -194,6 +194,11 @@ def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:
 
 def _check_stacked(given: Any, name: str) -> None:
     """Refuse expressions in a list or in an array of objects, and say how to put them together."""
+    if isinstance(given, tuple) and [type(part) for part in given] == [cp.Variable, list]:
+        raise ValidationError(
+            f"{name}: found the variable and its constraints, which cvxleak.channel returns; "
+            "Q, rows = channel(k, m) separates them"
+        )
     if _holds_expressions(given):
         raise ValidationError(
             f"{name}: found a list or an array that holds CVXPY expressions; cp.hstack makes one "

@@ -205,7 +205,9 @@ def unframed(
     (array([[1., 0.]]), [0], ['no', 'yes'])
     """
     if hasattr(matrix, "columns") and inputs is None and outputs is None:
-        return matrix.to_numpy(), list(matrix.index), list(matrix.columns)
+        # A frame of polars has no index.
+        names = list(matrix.index) if hasattr(matrix, "index") else None
+        return matrix.to_numpy(), names, list(matrix.columns)
     return matrix, inputs, outputs
 
 

@@ -168,8 +168,8 @@ class Channel(LabeledMatrix):
             raise ValidationError(
                 f"channel: found {counted(len(channel.outputs), 'output')} beside "
                 f"{len(self.outputs)}, which make {short(pairs)} pairs; with "
-                f"{counted(len(self.inputs), 'input')}, at most {most} are allowed; .reduced() "
-                "merges outputs that tell the same"
+                f"{counted(len(self.inputs), 'input')}, at most {most} are allowed; "
+                "Channel(channel.reduced().matrix) merges outputs that tell the same"
             )
         joint = composed(
             self.matrix,

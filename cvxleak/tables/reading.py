@@ -239,7 +239,8 @@ def read_layout(
         raise ValidationError(
             "data: expected a DataFrame or the path of a CSV file, which name categories, found "
             f"{short(data)}; Table({{'sex': ['f', 'm'], 'age': ['young', 'old']}}) names those of "
-            "an array, whose numbers are published in the order of Table.numbers"
+            "an array, whose numbers are published in the order of Table.numbers, and "
+            f"reset_index(name={COUNT!r}) makes a frame of a Series"
         )
     names, across, found = _labeled(data, "")
     known = _categories(names, found)
@@ -299,8 +300,8 @@ def read_published(
     hint = _CROSS if crossed else ""
     if set(found_names) == set(names):
         order = [found_names.index(name) for name in names]
-    elif found_names == UNNAMED and len(names) == 2:
-        order = [1, 0] if across == names[:1] else [0, 1]
+    elif found_names == UNNAMED[: len(names)]:
+        order = [1, 0] if len(names) == 2 and across == names[:1] else list(range(len(names)))
     else:
         raise ValidationError(
             f"published: found the variables {preview(found_names)}; the table has "
@@ -321,7 +322,9 @@ def _labeled(
         places = [i for i, cell in enumerate(header) if str(cell).lower() in (COUNT, FREQ)]
         if len(places) == 1 and COUNT not in header:
             header[places[0]] = COUNT
-        if COUNT in header and header[0] == "":  # R writes the numbers of its rows
+        if header == ["", COUNT]:  # R's names of the rows are the only variable
+            header[0] = UNNAMED[0]
+        elif COUNT in header and header[0] == "":  # R writes the numbers of its rows
             header, rows = header[1:], [(line, cells[1:]) for line, cells in rows]
         body = [(f"line {line}", [label_from_text(cell) for cell in cells]) for line, cells in rows]
         corner, head = header[0], [label_from_text(cell) for cell in header]

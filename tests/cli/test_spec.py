@@ -123,7 +123,7 @@ def test_complaints(content: str, lines: list[str]):
 
 def test_version():
     assert complaints("x = 1", version="") == [
-        "version: is missing",
+        "version: is missing; write version = 1",
         f"x: unknown key; known: {', '.join(Spec.model_fields)}",
     ]
     assert complaints("x = 1", version="version = 2\n") == [

@@ -99,6 +99,9 @@ BARE = "0.9 0.05 0.05\n0.2 0.5 0.3\n"
         ("  no yes\na .9  .1\nb .2  .8\n", Channel([[0.9, 0.1], [0.2, 0.8]], "ab", ["no", "yes"])),
         ('"0" "1"\n"0" .9 .1\n"1" .2 .8\n', Channel([[0.9, 0.1], [0.2, 0.8]])),
         ("   0  5\n0 .9 .1\n1 .2 .8\n", Channel([[0.9, 0.1], [0.2, 0.8]], outputs=[0, 5])),
+        ("x 0 1\na .9 .1\nb .2 .8\n", Channel([[0.9, 0.1], [0.2, 0.8]], "ab")),
+        ('"all"\n"a" 1\n"b" 1\n', Channel([[1.0], [1.0]], "ab", ["all"])),
+        ("  all\na   1\nb   1\n", Channel([[1.0], [1.0]], "ab", ["all"])),
         ('"V1" "V2"\n"1" 1 0\n"2" 1e-05 0.99999\n',
          Channel([[1, 0], [1e-5, 0.99999]], [1, 2], ["V1", "V2"])),
     ],
@@ -120,6 +123,11 @@ def test_what_r_prints_is_rounded(tmp_path):
     assert ChannelSet.from_csv(path, 3).upper.max() == 0.3338333
     path.write_text("0.33 0.66\n")
     assert ChannelSet.from_csv(path).shape == (1, 2)
+    # Each column has as many decimals as its smallest number needs.
+    path.write_text("      a         b          c\nx 0.8333333 0.1111111 0.05555556\n")
+    with pytest.raises(ValidationError, match=r"Set\.from_printed takes the texts, \.from_csv a f"):
+        Channel.from_csv(path)
+    assert Channel([["5/6", "1/9", "1/18"]], "x", "abc") in ChannelSet.from_csv(path)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +139,11 @@ def test_what_r_prints_is_rounded(tmp_path):
         ("   no\na high\n", "line 2, column 2 of .*found 'high'"),
         ("", "is empty"),
         ("   no yes\n", "has a header and no rows"),
+        ("no yes\n0.8 0.2\n0.3 0.7\n", "its first column may hold row labels or prob"),
+        ("a b c\n0.1 0.5 0.4\n0.2 0.4 0.4\n", "its first column may hold row labels or prob"),
+        ('"a" 0.8 0.2\n"b" 0.3 0.7\n', "line 1 of .* may hold the names of the columns or a row"),
+        ('"a" .33 .33 .33\n"b" 0.3 0.7 0\n', "line 1 of .* may hold the names of the columns"),
+        ("a,1,0\nb,0.3,0.7\n", "line 1 of .* may hold the names of the columns or a row"),
     ],
 )
 def test_broken_files_are_refused(text, message, tmp_path):

@@ -132,6 +132,25 @@ def test_tables_of_r_are_read(tmp_path, text):
     assert release.as_published(path)[:6] == TWO.in_cells.tolist()
 
 
+@pytest.mark.parametrize(
+    "text", ['"Freq"\n"f" 30\n"m" 55\n', "  Freq\nf   30\nm   55\n", ",Freq\nf,30\nm,55\n"]
+)
+def test_a_single_column_of_r_is_a_table_of_one_variable(tmp_path, text):
+    path = tmp_path / "counts.txt"
+    path.write_text(text)
+    layout = Table.from_published(path)
+    assert layout.variables == (("row", ("f", "m")),)
+    named = TableRelease(Table({"sex": ["f", "m"]}, margins=False), RandomRounding(1))
+    assert named.as_published(path) == [30, 55]
+
+
+def test_a_table_of_one_variable_as_r_prints_it_is_no_cross_table(tmp_path):
+    path = tmp_path / "counts.txt"
+    path.write_text("sex\n f  m \n30 55 \n")
+    with pytest.raises(ValidationError, match=r"column called 'count' .* are needed"):
+        Table.from_published(path)
+
+
 def test_the_layout_of_what_was_published(tmp_path):
     path = tmp_path / "published.csv"
     path.write_text("age,sex,count\n1,f,3\n1,m,0\n2,f,6\n2,m,3\ntotal,f,6\ntotal,m,6\n")
