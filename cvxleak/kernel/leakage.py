@@ -41,6 +41,7 @@ from cvxleak.kernel.numbers import (
     proved,
     rational,
     total,
+    upper,
     xlogx,
 )
 from cvxleak.kernel.reading import count, end_term, items, parts
@@ -167,7 +168,7 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
         shape = Shape(view)
         bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
         # Not the least ball, which may be wider than the bound that is sharper at its upper end.
-        found.append(min(bounds, key=arb.upper))
+        found.append(min(bounds, key=upper))
     return largest(found)
 
 

@@ -32,8 +32,8 @@ r_b) < 2^52, so that an underflow of m adds less than 2^-1000; 2^-1070 is for th
 a small divisor would make large.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
-so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly
-0 has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt, x log x and the
+so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly 0
+has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt, x log x and the
 positive part.
 """
 
@@ -230,6 +230,11 @@ class Many:
         r = _outward(2 * self.r / x + 4 * U * (1 + np.abs(y)))
         return Many(y, np.where(ok, r, np.inf))
 
+    def raised(self) -> Many:
+        """Return the upper ends of numbers that are not certainly positive, and the others."""
+        ok = self.m > 2 * self.r + TINY
+        return Many(np.where(ok, self.m, _outward(self.m + self.r)), np.where(ok, self.r, 0.0))
+
     def exp(self) -> Many:
         """Return the exponential of numbers up to 699."""
         ok = (self.r < 0.25) & (self.m < 699)
@@ -311,6 +316,10 @@ class Balls(np.ndarray):
         """Return what no number in the balls is above."""
         return np.asarray(_uppers(self), dtype=float)
 
+    def raised(self) -> Any:
+        """Return the upper ends of numbers that are not certainly positive, and the others."""
+        return _raised(self)
+
     def exp(self) -> Any:
         """Return the exponential."""
         return np.exp(self)
@@ -354,6 +363,7 @@ _middles = np.frompyfunc(middle, 1, 1)
 _finite = np.frompyfunc(lambda x: x.is_finite(), 1, 1)
 _uppers = np.frompyfunc(upper, 1, 1)
 _xlogx = np.frompyfunc(xlogx, 1, 1)
+_raised = np.frompyfunc(lambda x: x if not isinstance(x, arb) or x > 0 else arb(x.upper()), 1, 1)
 _largest = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
 
 

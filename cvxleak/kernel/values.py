@@ -156,9 +156,9 @@ class BlockContraction(Rule, rule="blocks", gives="V", when=["ranges of masses, 
 
 
 def _tangent_lines(one: OneValue, w: Any) -> Any:
-    """Return (R log(wR / t))_g + base_g."""
+    """Return what is not below (R log(wR / t))_g + base_g, which increases with wR."""
     rows, base, log_t = one.arrays
-    return rows.inner(w[:, None].inner(rows, 0).log() - log_t, 1) + base
+    return rows.inner(w[:, None].inner(rows, 0).raised().log() - log_t, 1) + base
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
