@@ -7,7 +7,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,9 +184,7 @@ class Certificate:
         reading.parts(data, KEYS, "the certificate")
         about = set() if version == 1 else {"about"}
         claim = reading.parts(data["claim"], {"lower", "upper", "unit"} | about, "the claim")
-        for name in PARTS:
-            if not isinstance(data[name], Mapping):
-                raise CertificateError(f"{name}: expected an object")
+        _objects(data, PARTS)
         try:
             certificate = cls(
                 data["kind"],
@@ -215,9 +213,11 @@ class Certificate:
     def _of_kernel(cls, data: Mapping[str, Any]) -> Certificate:
         """Return the certificate that a file of schema 3 holds; the kernel reads the rest."""
         reading.parts(data, KERNEL_KEYS, "the certificate")
+        _objects(data, ("problem", "versions"))
         ends = {}
         for name, end in reading.parts(data["ends"], set(), "the ends", optional=set(ENDS)).items():
             ends[name] = reading.parts(end, {"value", "about", "by"}, f"the {name} end")
+            _objects(end, ("by",))
         nothing: dict[str, Any] = {"value": None, "by": {}}
         below, above = (ends.get(name, nothing) for name in ENDS)
         certificate = cls(
@@ -275,6 +275,13 @@ class Certificate:
             "proof": dict(self.proof),
             "versions": dict(self.versions),
         }
+
+
+def _objects(data: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse parts of a file that are no objects."""
+    for name in names:
+        if not isinstance(data[name], Mapping):
+            raise CertificateError(f"{name}: expected an object")
 
 
 def _hash(content: Mapping[str, Any]) -> str:
