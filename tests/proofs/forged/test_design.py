@@ -66,10 +66,8 @@ def proof(leakage=None, *, theta=1.0, beta=LOG_3, own=(), **adversary):
     }
 
 
-AUDIT = {
-    "witness": {"records": [0], "weights": [0.5, 0.5]},
-    "proof": {"groups": [{"records": [0], "choices": pack(np.array([[0.5, 0.5]]))}]},
-}
+CHOICES = {"rule": "choices", "inputs": pack(np.array([[0.5, 0.5]]))}
+AUDIT = {"rule": "max", "groups": [[CHOICES]]}
 TOTAL = {"output": [0.5, 0.5], "multiplier": 0.0}
 FREE = {"entropy_floor": 0.5, "priors": None}
 
@@ -217,8 +215,8 @@ FORGED = [
     ),
     ("dataset", {("proof", "leakage", "output"): [1.0]}, "the output: expected a list of 2"),
     ("dataset", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
-    ("floor", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
-    ("floor", {("proof", "leakage"): None}, "the leakage's proof: expected an object"),
+    ("floor", {("proof", "leakage", "note"): 1}, "an upper end: it has no note"),
+    ("floor", {("proof", "leakage"): None}, "an upper end: expected an object"),
     ("own", {("proof", "own"): [-0.5, 0.5]}, "a multiplier is negative"),
     ("own", {("proof", "own"): [0.5]}, "own: expected a list of 2"),
     (

@@ -22,6 +22,8 @@ from tests.proofs.forging import ends, refused, tampered
 
 STEP = 2.0**-10
 COARSE = {
+    "upper": lambda found: found + STEP,
+    "lower": lambda found: found - STEP,
     "round_up": lambda found: found + STEP,
     "round_down": lambda found: found - STEP,
     "float_above": lambda found: found + STEP,
