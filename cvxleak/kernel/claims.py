@@ -53,11 +53,11 @@ class Statement(Protocol):
         """Return the statement of a file's problem."""
         ...
 
-    def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
+    def upper(self, data: Any, leaf: Leaf | None = None) -> arb | fmpq:
         """Return the bound that an upper end's term proves."""
         ...
 
-    def lower(self, data: Any) -> arb:
+    def lower(self, data: Any) -> arb | fmpq:
         """Return the bound that a lower end's term proves."""
         ...
 
@@ -171,10 +171,13 @@ def rules(term: Any) -> Iterator[str]:
 
 def outline(data: Any) -> str:
     """Return the proof of a file's upper end: a line for each term, with the bound it shows."""
-    trace = Trace()
+    trace, by = Trace(), data["ends"]["upper"]["by"]
     with precision(), limited():
         statement = KINDS[data["kind"]].read(data["problem"])
-        statement.upper(data["ends"]["upper"]["by"], Leaf(trace=trace))
+        found = statement.upper(by, Leaf(trace=trace))
+    if not trace.entries:  # a kind whose terms are not made of rules
+        says = (statement.upper.__doc__ or "").removeprefix("Return ").rstrip(".")
+        return f"{by['rule']}: at most {upper(found):.10g} ({says})"
     lines = []
     for depth, term, found in trace.entries:
         bounds_ = f": at most {upper(found):.10g}" if isinstance(found, arb) else ""
