@@ -15,9 +15,9 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
-from flint import arb
+from flint import arb, fmpq
 
 from cvxleak.kernel import bounds, covers, majorants, ratio, values
 from cvxleak.kernel.balance import Balance
@@ -49,7 +49,7 @@ class Statement(Protocol):
     """What a kind of file is about, and the terms that prove its ends."""
 
     @classmethod
-    def read(cls, problem: Any) -> Self:
+    def read(cls, problem: Any) -> Statement:
         """Return the statement of a file's problem."""
         ...
 

@@ -45,6 +45,7 @@ def test_the_proof_is_told(certificate):
             "pairs: at most 1.3489795 (the largest p",
         ),
     ):
+        assert bound.certificate is not None
         assert outline(bound.certificate.to_dict()).startswith(line)
 
 
