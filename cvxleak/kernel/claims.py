@@ -15,9 +15,9 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
-from flint import arb
+from flint import arb, fmpq
 
 from cvxleak.kernel import bounds, covers, majorants, ratio, values
 from cvxleak.kernel.balance import Balance
@@ -49,15 +49,15 @@ class Statement(Protocol):
     """What a kind of file is about, and the terms that prove its ends."""
 
     @classmethod
-    def read(cls, problem: Any) -> Self:
+    def read(cls, problem: Any) -> Statement:
         """Return the statement of a file's problem."""
         ...
 
-    def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
+    def upper(self, data: Any, leaf: Leaf | None = None) -> arb | fmpq:
         """Return the bound that an upper end's term proves."""
         ...
 
-    def lower(self, data: Any) -> arb:
+    def lower(self, data: Any) -> arb | fmpq:
         """Return the bound that a lower end's term proves."""
         ...
 
@@ -171,10 +171,13 @@ def rules(term: Any) -> Iterator[str]:
 
 def outline(data: Any) -> str:
     """Return the proof of a file's upper end: a line for each term, with the bound it shows."""
-    trace = Trace()
+    trace, by = Trace(), data["ends"]["upper"]["by"]
     with precision(), limited():
         statement = KINDS[data["kind"]].read(data["problem"])
-        statement.upper(data["ends"]["upper"]["by"], Leaf(trace=trace))
+        found = statement.upper(by, Leaf(trace=trace))
+    if not trace.entries:  # a kind whose terms are not made of rules
+        says = (statement.upper.__doc__ or "").removeprefix("Return ").rstrip(".")
+        return f"{by['rule']}: at most {upper(found):.10g} ({says})"
     lines = []
     for depth, term, found in trace.entries:
         bounds_ = f": at most {upper(found):.10g}" if isinstance(found, arb) else ""

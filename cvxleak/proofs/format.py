@@ -198,15 +198,11 @@ class Certificate:
                 {} if version == 1 else claim["about"],
                 version,
             )
-            content = {key: part for key, part in data.items() if key != "sha256"}
-            # The hash is of the file's own numbers: 3 and 3.0 are written differently.
-            intact = content == certificate._content() and data["sha256"] == _hash(content)
+            certificate._need_intact(data)
         except RecursionError as error:
             raise CertificateError("its parts are nested too deeply") from error
         except (TypeError, ValueError, OverflowError) as error:
             raise CertificateError(f"a part is malformed: {error!r:.200}") from error
-        if not intact:
-            raise CertificateError("the content does not match its SHA-256: it was changed")
         return certificate
 
     @classmethod
@@ -232,9 +228,15 @@ class Certificate:
             {name: end["about"] for name, end in ends.items()},
             claims.SCHEMA,
         )
-        if certificate.to_dict() != data:
-            raise CertificateError("the content does not match its SHA-256: it was changed")
+        certificate._need_intact(data)
         return certificate
+
+    def _need_intact(self, data: Mapping[str, Any]) -> None:
+        """Refuse a file that does not hold this certificate and its hash."""
+        content = {key: part for key, part in data.items() if key != "sha256"}
+        # The hash is of the file's own numbers: 3 and 3.0 are written differently.
+        if content != self._content() or data["sha256"] != _hash(content):
+            raise CertificateError("the content does not match its SHA-256: it was changed")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:

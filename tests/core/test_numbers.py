@@ -528,10 +528,12 @@ def test_an_end_is_what_is_written(end, missed, tmp_path):
 def test_an_end_that_is_no_float(lower, tmp_path):
     path = tmp_path / "proof.json"
     certificate = capacity([[0.9, 0.1], [0.1, 0.9]]).certificate
-    data = rehashed({**certificate.to_dict(), "claim": {**certificate.claim, "lower": lower}})
+    data = json.loads(json.dumps(certificate.to_dict()))
+    data["ends"]["lower"]["value"] = lower
+    data = rehashed(data)
     path.write_text(json.dumps(data))
     assert verify(path).passed
-    assert Certificate.load(path).to_dict()["claim"]["lower"] == lower
+    assert Certificate.load(path).to_dict()["ends"]["lower"]["value"] == lower
 
 
 def test_specs_and_options_are_read_as_written():

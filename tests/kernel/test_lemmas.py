@@ -57,10 +57,10 @@ SYMMETRIC = [[0.9, 0.1], [0.1, 0.9]]
 
 
 def fits(eta, w, rows=SYMMETRIC, lo=(0.5, 0.5), hi=(0.5, 0.5), number=arb):
-    given = [[number(float(x)) for x in values] for values in (*rows, lo, hi, w)]
-    given = list(map(stacked, given))
+    given = [stacked([number(float(x)) for x in own]) for own in (*rows, lo, hi, w)]
     try:
-        found = contracts(stacked(given[:-3]), *given[-3:], number(float(eta)))
+        low, high, law = given[-3:]
+        found = contracts(stacked(given[:-3]), low, high, law, number(float(eta)))
     except RefusedError:
         return False
     return bool(Many.of(found).certain()) if number is Many else True

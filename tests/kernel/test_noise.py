@@ -344,7 +344,7 @@ def test_ends_say_their_cells_and_nothing_else():
     with pytest.raises(RefusedError):
         statement.lower({"rule": "point", "group": 0, "weights": [1, 1], **cut})
     problem = one_record([0, 1], {"kind": "gaussian", "sigma": 1})
-    with pytest.raises(RefusedError, match="not from a finite set"):
+    with pytest.raises(RefusedError, match="not finite"):
         RecordLeakage.read(problem | {"gain": {"kind": "guess"}, "form": "rise"})
 
 

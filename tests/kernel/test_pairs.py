@@ -100,7 +100,7 @@ def test_parameters_are_those_of_the_definitions(laws, alpha, epsilon):
 @few
 @given(rows())
 def test_no_event_is_beyond_the_shift(laws):
-    shifts = [0.0]
+    shifts, upper_ = [0.0], math.nan
     for event in itertools.product([0, 1], repeat=4):
         one, other = (float(sum(x for x, e in zip(law, event, strict=True) if e)) for law in laws)
         low, high = max(one, other), min(one, other)

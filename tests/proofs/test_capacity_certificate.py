@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.capacities import capacity
-from cvxleak.kernel.claims import digest
+from cvxleak.audit import check_claim
+from cvxleak.capacities import capacity, renyi_capacity
+from cvxleak.kernel.claims import digest, outline
 from cvxleak.proofs import verify
 from tests.proofs.tampering import changed, numbers
 
@@ -31,6 +32,21 @@ def test_certificate_passes_and_survives_a_file(certificate, tmp_path):
     assert answer.about == "a channel of 3 inputs and 4 outputs"
     assert answer.rules == {"lower": ("point",), "upper": ("close", "golden")}
     assert verify(tmp_path / "capacity.json").passed
+
+
+def test_the_proof_is_told(certificate):
+    lines = outline(certificate.to_dict()).splitlines()
+    assert lines[0].startswith(f"close: at most {certificate.upper:.10g} (")
+    assert lines[1].startswith("  golden (")
+    for bound, line in (
+        (renyi_capacity([[1, 0], [0, 1]], 2), "order: at most 0.6931471806 (the largest diverg"),
+        (
+            check_claim([["3/4", "1/4"], ["1/4", "3/4"]], gdp=1).bound,
+            "pairs: at most 1.3489795 (the largest p",
+        ),
+    ):
+        assert bound.certificate is not None
+        assert outline(bound.certificate.to_dict()).startswith(line)
 
 
 def test_any_changed_number_fails(certificate):
