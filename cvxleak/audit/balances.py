@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak.audit.old_terms_claims import difference
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.turns import audit_in_turns
@@ -166,8 +165,8 @@ def balance_of(
         parts["leakage"].problem,
         lower,
         upper,
-        difference(parts["capacity"].witness, parts["leakage"].proof),
-        difference(parts["capacity"].proof, parts["leakage"].witness),
+        _difference(parts["capacity"].witness, parts["leakage"].proof),
+        _difference(parts["capacity"].proof, parts["leakage"].witness),
     )
     found = Bound.proved(
         "balance",
@@ -181,6 +180,10 @@ def balance_of(
     if cut:
         raise SolveInterrupted(found)
     return found
+
+
+def _difference(capacity: Mapping[str, Any], leakage: Mapping[str, Any]) -> dict[str, Any]:
+    return {"rule": "difference", "capacity": dict(capacity), "leakage": dict(leakage)}
 
 
 def _sharp(bound: Bound) -> bool:

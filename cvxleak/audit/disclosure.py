@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.old_terms_claims import claimed
 from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.work import spend
+from cvxleak.kernel.disclosure import TotalDisclosure
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import lower, precision, upper
 from cvxleak.model import ChannelSet, Lumped, Mechanism, RealOutput
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.format import plain
 
 __all__ = ["total_disclosure"]
 
@@ -130,17 +133,15 @@ def total_disclosure(
         "size": 1 if group is None else len(group),
         "records": None if group is None else [list(group)],
     }
-    witness = {"records": list(best.group), "values": best.values.tolist()}
-    proof = {"groups": [{"records": list(s.group), "tree": list(s.nodes())} for s in searches]}
-    lower, upper, below, above = claimed("total-disclosure", problem, witness, proof)
-    closed = gap.closed(lower, upper)
+    low, high, below, above = _proved(plain(problem), searches, best)
+    closed = gap.closed(low, high)
     return Bound.proved(
         "total disclosure",
-        lower,
-        upper,
+        low,
+        high,
         tol=gap.tol,
         witness=Adversary(mechanism, best.group, best.weights()),
-        certificate=Certificate("total-disclosure", problem, lower, upper, below, above),
+        certificate=Certificate("total-disclosure", problem, low, high, below, above),
         stats={
             "method": "branch and bound on which outputs belong to which value, because these sets "
             "are finitely many",
@@ -149,6 +150,26 @@ def total_disclosure(
             "stopped": Stopped.TOLERANCE if closed else Stopped.at_limit(clock),
         },
     )
+
+
+def _proved(
+    problem: dict[str, Any], searches: Sequence[_Search], best: _Search
+) -> tuple[float, float, dict[str, Any], dict[str, Any]]:
+    """Return the bounds that are proved, and the terms of both ends."""
+    assert best.values is not None
+    with precision():
+        whole = RecordLeakage.read({**problem, "entropy_floor": 0})
+        # The kernel knows groups by the kinds of their records.
+        kinds = {
+            id(search): tuple(sorted(map(whole.space.run_of, search.group))) for search in searches
+        }
+        trees = {kinds[id(search)]: list(search.nodes()) for search in searches}
+        place = whole.groups.index(kinds[id(best)])
+        below = {"rule": "owners", "group": place, "values": best.values.tolist()}
+        above = {"rule": "max", "groups": [trees[group] for group in whole.groups]}
+        statement = TotalDisclosure.read(problem)
+        ends = lower(statement.lower(below)), upper(statement.upper(above))
+    return *ends, below, above
 
 
 def outputs_of(lumped: Lumped) -> list[list[int]]:

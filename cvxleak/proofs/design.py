@@ -66,7 +66,6 @@ from cvxleak.model._groups import kinds_of_groups
 from cvxleak.proofs.bounds.adversary_class import check_doubt
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.bounds.design_rows import Law, Rows
-from cvxleak.proofs.bounds.outputs import Ball, Matrix
 from cvxleak.proofs.bounds.user_rows import missed, priced, read_own, witness_extras
 from cvxleak.proofs.format import plain
 
@@ -95,6 +94,9 @@ KEYS = {
 }
 
 PROOF = {"leakage", "cuts", "sources", "own"}
+
+Ball = Any
+Matrix = list[list[Ball]]
 
 BELOW = arb(1) - arb(2) ** -40
 """A floor counts as below log|X| if it is below this times log|X|: more than rounding explains."""
@@ -216,7 +218,9 @@ class Statement:
         try:
             return upper(RecordLeakage.read(plain(problem)).upper(proof))
         except RefusedError as error:
-            raise CertificateError(f"the leakage's proof: {error}") from error
+            raise CertificateError(
+                f"the leakage's proof: {error}; if the file is of an earlier release, make it again"
+            ) from error
 
     def _mixture_above(self, channel: Channel, proof: Mapping[str, Any]) -> float:
         parts = reading.parts(proof, {"parts"}, "the leakage's proof")["parts"]
