@@ -25,9 +25,7 @@ from cvxleak.core.numbers import ExactFloat, as_written, ratio
 __all__ = [
     "LIMITS",
     "charge",
-    "charge_entries",
     "charge_fractions",
-    "charge_leaves",
     "charge_records",
     "limited",
 ]
@@ -39,17 +37,8 @@ Four million binary records, which have two values and two contributions each; a
 two minutes.
 """
 
-COPIES = 16
-"""How often a lumped problem may repeat the numbers of its channel without counting as steps.
-
-A group of records sees each row once for each of its values.
-"""
-
 ENTRY = 16
 """Steps that an entry of a lumped problem counts for: in balls it takes 80 bytes."""
-
-LEAF = 32
-"""Steps that a leaf counts for, for each entry of its lumped problem."""
 
 _spent: ContextVar[dict[str, int] | None] = ContextVar("spent", default=None)
 
@@ -127,21 +116,6 @@ def charge_fractions(values: Sequence[float], name: str) -> None:
         for value in values:
             below = math.lcm(below, ratio(value)[1])
             charge("steps", below.bit_length() ** 2 >> 20, f"{name}: fractions")
-
-
-def charge_entries(entries: int, written: int, why: str) -> None:
-    """Count the entries of a lumped problem beyond what a channel of `written` numbers pays for."""
-    charge("steps", ENTRY * max(entries - COPIES * written, 0), why)
-
-
-def charge_leaves(packed: Any, leaves: int, width: int, entries: int) -> None:
-    """Count the leaves of a tree beyond what the characters of their numbers pay for.
-
-    A leaf has `width` numbers, and is about a problem of `entries` probabilities.
-    """
-    characters = len(packed["data"]) if isinstance(packed["data"], str) else 0
-    why = f"a tree of {leaves} leaves in {characters} characters"
-    charge("steps", LEAF * max(leaves - characters // width, 0) * entries, why)
 
 
 def _charge_written(row: Any) -> None:

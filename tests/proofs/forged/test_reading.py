@@ -11,13 +11,8 @@ from cvxleak import verify
 from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.exact import reading
 from cvxleak.exact.limits import (
-    COPIES,
-    ENTRY,
-    LEAF,
     LIMITS,
     charge,
-    charge_entries,
-    charge_leaves,
     charge_records,
     limited,
 )
@@ -333,12 +328,6 @@ def test_what_a_file_may_ask_for_in_all():
     spent("values in runs", 2, (charge_records, {"laws": [[[], 1], [[], 1, 1], [[0.5], True]]}))
     spent("values in runs", 0, (charge_records, {"laws": [[[], -5]], "other": [[[], 5]]}))
     spent("values in runs", 0, (charge_records, [1]), (charge_records, {"laws": 5}))
-    spent("steps", ENTRY * 5, (charge_entries, COPIES * 3 + 5, 3, "it"))
-    spent("steps", 0, (charge_entries, 2, 3, "it"))
-    packed = {"data": "a" * 12}
-    spent("steps", LEAF * (9 - 12 // 4) * 5, (charge_leaves, packed, 9, 4, 5))
-    spent("steps", 0, (charge_leaves, packed, 2, 4, 5))
-    spent("steps", LEAF * 9 * 5, (charge_leaves, {"data": None}, 9, 4, 5))
     charge("steps", LIMITS["steps"] + 1, "outside of a file")
     with limited(), limited(), pytest.raises(CertificateError, match="about 10\\^18 steps"):
         charge("steps", 10**18, "it")
