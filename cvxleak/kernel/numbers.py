@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any
 
 import flint
-from flint import arb, fmpq
+from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.budget import RefusedError, charge, need
 
@@ -136,9 +136,13 @@ def ball(value: Any) -> arb:
 
 def added(numbers: Sequence[fmpq]) -> fmpq:
     """Return the sum of fractions; their common denominator, if it is large, is counted before."""
-    bits = sum(q.bit_length() for q in {int(x.q) for x in numbers})
-    if bits > SMALL:
-        charge("bytes of numbers", bits * len(numbers) // 8)
+    common = fmpz(1)
+    for q in {x.q for x in numbers}:
+        common = common.lcm(q)
+        if common.bit_length() > SMALL:
+            charge("bytes of numbers", common.bit_length() // 8)
+    if common.bit_length() > SMALL:
+        charge("bytes of numbers", common.bit_length() * len(numbers) // 8)
     return sum(numbers, fmpq(0))
 
 

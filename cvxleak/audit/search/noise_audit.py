@@ -150,7 +150,7 @@ class NoiseAudit:
         found = replace(
             found,
             witness=Adversary(problem.mechanism, worst.records, worst.weights, problem.adversaries),
-            parts=(self._content, witness, proof | look.stored),
+            parts=(self._content, witness, {**proof, **look.stored}),
             stats={
                 **found.stats,
                 "method": f"the output cut into cells, because it is a real number; for these "
