@@ -5,7 +5,7 @@ statements each test reaches. Then, for each mutant, a child process replaces th
 function and runs the tests that reach the changed statement, the nearest first, until one fails. A
 mutant that no test can tell must stand in ``survivors.toml`` with the reason why it is harmless.
 
-Trusted are all functions in ``cvxleak/proofs`` and ``cvxleak/exact`` and, of ``cvxleak/model``,
+Trusted are all functions in ``cvxleak/kernel``, ``cvxleak/proofs`` and ``cvxleak/exact`` and, of ``cvxleak/model``,
 ``cvxleak/core/numbers.py`` and ``cvxleak/core/validation.py``, those that are called while a
 certificate is verified.
 """
@@ -39,7 +39,7 @@ from tests.mutation.mutants import Mutant, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 SURVIVORS = Path(__file__).with_name("survivors.toml")
-TRUSTED = ROOT / "cvxleak/exact", ROOT / "cvxleak/proofs"
+TRUSTED = tuple(ROOT / "cvxleak" / room for room in ("exact", "kernel", "proofs"))
 FILES = [
     *(file for folder in TRUSTED for file in sorted(folder.rglob("*.py"))),
     *sorted((ROOT / "cvxleak/model").rglob("*.py")),
@@ -49,7 +49,7 @@ FILES = [
 NEAREST = "tests/proofs/forged"
 """Forged certificates: made by hand, so no search takes time."""
 
-TESTS = [NEAREST, "tests/core", "tests/model"]
+TESTS = [NEAREST, "tests/kernel", "tests/core", "tests/model"]
 """`survivors.toml` says exactly what these leave; other tests may kill some of it."""
 
 CPU_SECONDS = 5
