@@ -12,10 +12,12 @@ whether an output is drawn from R or from the rest. What it tells together with 
     I(A;Y) <= sum_a p_a D(R_a || s) - D(pR || s) + rest <= max_v sum_a v_a D(R_a || s)
               + s(Y) - min_a R_a(Y) + e log k,
 
-over the vertices v of the distribution of A, because D(m || s) >= m(Y) - s(Y) for measures, and
-because sum_a p_a x_a log(x_a / px) >= 0 for each output: another output that brings the rest of
-each row up to e changes it to at most e log k. For a gain G = max_w <g_w, .>, G(m + n) <= G(m) +
-G(n), so that sum_y G(p W_y) <= sum_y G(p R_y) + e max(0, g).
+over the vertices v of the distribution of A. Here D(m || s) = sum_y m(y) log(m(y) / s(y)) >= m(Y) -
+s(Y) for measures, and (pR)(Y) >= min_a R_a(Y). The rest is sum_a p_a x_a log(x_a / px) over the
+outputs, x_a = W_a - R_a, each summand >= 0. So another output that brings each row of it up to the
+mass e does not lower it, and makes it e times an information, at most e log k. For a gain G = max_w
+<g_w, .>, G(m + n) <= G(m) + G(n), so that sum_y G(p W_y) <= sum_y G(p R_y) + e max(0, g), g the
+largest entry of a g_w.
 """
 
 from __future__ import annotations

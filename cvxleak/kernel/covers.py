@@ -296,10 +296,11 @@ class PosteriorCells(Cover, rule="cells", gives="B", when=["no cover around"]):
     A symmetry is (p, s), p a permutation of the values and s one of the outputs, such that each row
     of value a moved by s is a row of p(a). Each group gets the largest multiplicity of its orbit,
     and the largest that is added for the place in a cell. This only admits more adversaries, and
-    raises J; class and J are invariant then. Let tau(rho) = sum_y,a (n - y) a rho_y(a). Among the
-    images of an adversary of largest J one has the largest tau, and no symmetry raises it. So a
-    leaf may be left out if sum_y max_j sum_a ((n - y) a - (n - s(y)) p(a)) V_yj(a) < 0, where all
-    adversaries are raised.
+    raises J; class and J are invariant then: the image of an adversary has the posteriors
+    rho'_s(y)(p(a)) = rho_y(a). Let tau(rho) = sum_y,a (n - y) a rho_y(a). Among the images of any
+    adversary under all products of symmetries one has the largest tau, and no symmetry raises it.
+    So a leaf may be left out if sum_y max_j sum_a ((n - y) a - (n - s(y)) p(a)) V_yj(a) < 0, where
+    all adversaries are raised.
     """
 
     parts: tuple[tuple[int, ...], ...] | None = partition("n", optional=True)

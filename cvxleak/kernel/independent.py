@@ -40,7 +40,8 @@ depend on it. Where action w is best without the output, G(p) = <g_w, p>, and bo
 T <g_w, p> and, where <g_w, p> > 0, the level sets of the quotient are convex in p. So either is
 largest at a vertex of one of these regions. Written as a mixture of the vertices of record i, with
 weights x, those that are positive at such a vertex are determined by sum x = 1 and by as many
-actions that are equally good there.
+actions that are equally good there, and best. An action that another one is at least as good as at
+each of these vertices of record i, and better at some, is not best there.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ dataset depends on its label alone, so <w, C> stays. H(p) does not fall, nor doe
 - E_p[log p0(X)] rise. So the priors of the class have the same J as the w with <w, C> <= d and
 <w, -log p0> <= r + F(w). Datasets with p0 = 0 are left out, for D would be infinite. So are
 contexts whose c is above d, where d is the least c of all: only a mean of least values is as small.
+Values of A of which no context is left are left out, too; k and a gain are about the others.
 
 Known marginals are a limit on sums over alike records. Records are alike if they are for the query
 and for each piece of knowledge: the same contributions, the same distribution in p0, both or

@@ -14,14 +14,16 @@ CONTRACT. Let R be the rows of the groups of one value, w a distribution on them
     sum_g sqrt(H_g) z_g = 0, where H = max(h, w) and B_gy = sqrt(H_g / q_y) R_gy, for some q_y > 0
     that neither (vR)_y for v in the box nor (wR)_y is below.
 
-Proof. Both sides and their first derivatives vanish at v = w. Along w + s (v - w), d = v - w, the
-second derivatives are sum_y (dR)_y^2 / (v_s R)_y and sum_g d_g^2 / v_sg, and sum d = 0.
-(a) d_g / v_g has mean 0 under v, so v is a mixture of distributions on two groups under which it
-has mean 0. The left side is convex and homogeneous of degree one in (d, v), so two rows P, Q with
-shares p, q and d = (1, -1) suffice. There p q (P - Q)^2 = (pP + qQ)(qP + pQ) - PQ makes the left
-side (1 - sum PQ / (pP + qQ)) times the right one, and sum PQ / (pP + qQ) >= (sum sqrt(PQ))^2 by
-Cauchy and Schwarz. (b) With d_g = sqrt(H_g) z_g the condition says sum_y (dR)_y^2 / q_y <=
-eta sum_g d_g^2 / H_g whenever sum d = 0; and q <= v_s R, H >= v_s.
+Proof. Both sides and their first derivatives vanish at v = w. Along v_s = w + s (v - w), 0 <= s <
+1, which is positive, with d = v - w and so sum d = 0, the second derivatives are sum_y (dR)_y^2 /
+(v_s R)_y and sum_g d_g^2 / v_sg. It is enough to compare these; write v for v_s. (a) x_g = d_g /
+v_g has mean 0 under v, so v is a mixture of distributions v^i on at most two groups each under
+which x has mean 0. With d^i_g = x_g v^i_g the left side is at most its mean over the pairs (d^i,
+v^i), because it is convex in (d, v), and the right side is equal to its mean. So two rows P, Q with
+shares p, q and, up to a factor, d = (1, -1) suffice. There p q (P - Q)^2 = (pP + qQ)(qP + pQ) - PQ
+makes the left side (1 - sum PQ / (pP + qQ)) times the right one, and sum PQ / (pP + qQ) >= (sum
+sqrt(PQ))^2 by Cauchy and Schwarz. (b) With d_g = sqrt(H_g) z_g the condition says sum_y (dR)_y^2 /
+q_y <= eta sum_g d_g^2 / H_g whenever sum d = 0; and q <= v_s R, H >= v_s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 r"""Judgement J: what J(w) = sum_y s_y G(rho_y) - T G(pi) is at most, in terms that CHAIN can close.
 
-A majorant is kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), where psi_a(v) = D(vR_a || t).
+A majorant is kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), where psi_a(v) = D(vR_a || t), kappa
+>= 0 and q > 0. Where the view has `extra`, `close` adds it to c, and what it then is about is J +
+<w, extra>: c either bounds J, or is less by `extra` than what bounds this sum.
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@ For each cell ONE of the two is taken for all values v: the sum of the smaller o
 bound. Both are linear in the distribution w of the groups of contexts, so that I(A;Y) <= I(A;C) +
 <w, extra>. Here is what D(f_v(.|c) || r_c) is at most.
 
-**Densities.** Let log f_v and log r_c be concave, and their difference have no slope steeper than s
-in the cell, an interval of length h. Then D <= s^2 h^2 / (2 pi^2). *Proof.* With g = log f_v / r_c
-and f_t in proportion to f_v^t r_c^(1-t), psi(t) = log of the integral of f_v^t r_c^(1-t) has psi(0)
-= psi(1) = 0, psi' = E_t[g], psi'' = Var_t(g), so D = psi'(1) is the integral over t from 0 to 1 of
-t Var_t(g). f_t is log-concave, so (Payne and Weinberger, 1960) Var_t(g) <= (h/pi)^2 E_t[g'^2] <=
-(s h/pi)^2; g may have a kink. The inequality is about densities: it is false on a lattice.
+**Densities.** Let log f_v(.|c) and log r_c be concave, and their difference have no slope steeper
+than s in the cell, an interval of length h. Then D <= s^2 h^2 / (2 pi^2). *Proof.* With f_v for
+f_v(.|c), g = log f_v / r_c and f_t in proportion to f_v^t r_c^(1-t), psi(t) = log of the integral
+of f_v^t r_c^(1-t) has psi(0) = psi(1) = 0, psi' = E_t[g], psi'' = Var_t(g), so D = psi'(1) is the
+integral over t from 0 to 1 of t psi''(t) = t Var_t(g), by parts. f_t is log-concave, so (Payne and
+Weinberger, 1960) Var_t(g) <= (h/pi)^2 E_t[g'^2] <= (s h/pi)^2; g may have a kink. The inequality is
+about densities: it is false on a lattice.
 
 - Gaussian: log f_v(y) = -y^2 / 2 sigma^2 + v y / sigma^2 + const. With r_c of the same form and a
   number t_c in place of v, s = |v - t_c| / sigma^2.

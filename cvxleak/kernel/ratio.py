@@ -1,7 +1,7 @@
 r"""Ranges of log(vR / t), the logarithm of the output's law, instead of ranges of v.
 
-f(v) = D(vR || t) + <v, base> + L H(v), with L > 0 and base = C + L log m, is to be bounded on the
-simplex of the groups of one value. Write r = vR, u_y = log(r_y / t_y), and for numbers z_g
+f(v) = D(vR || t) + <v, base> + L H(v), with L > 0, t > 0 and base = C + L log m, is to be bounded
+on the simplex of the groups of one value. Write r = vR, u_y = log(r_y / t_y), and for numbers z_g
 
     A(z) = L log sum_g exp((z_g + base_g) / L),    law(z)_g ~ exp((z_g + base_g) / L).
 
@@ -27,8 +27,9 @@ half widths, and for any numbers p_j
 
     z^c = X c_a + c_xi,  v^c = law(z^c),  k_g = (sum_j |X_gj - p_j| h_j + h_g) / L.
 
-A fixed point in the box has v_g ~ v^c_g e^{x_g} with |x_g| <= k_g, because z - z^c = L x up to a
-constant. From this two steps find narrower ranges, which only the fixed points meet.
+A fixed point in the box has v_g ~ v^c_g e^{x_g} with |x_g| <= k_g for L x = (X - 1 p) (a - c_a) +
+xi - c_xi, because z - z^c = L x up to a constant. From this two steps find narrower ranges, in
+which all fixed points of the box still are.
 
 WIDE. If theta > 0 and sum_g max over both signs of v^c_g (R_g,y+1 - theta R_gy) e^{+-k_g} <= 0,
 then r_{y+1} - theta r_y = sum_g v_g (R_g,y+1 - theta R_gy) <= 0; with the opposite signs it is >=
@@ -37,20 +38,21 @@ of the increment of u between one output and the next. For q of sum 0 (Abel), <q
 + .. + q_y) (u_{y+1} - u_y).
 
 NEAR. Let r^c = v^cR, u^c = log(r^c / t), P_y(g) = v^c_g R_gy / r^c_y. Then u_y = u^c_y + log
-E_{P_y} e^x up to a constant, and log E e^x is in [E x, E x + E(e^k - 1 - k)], by Jensen, by log(1
-+ s) <= s, and because e^x - 1 - x <= e^k - 1 - k for |x| <= k. So with w_g = sum_y q_y P_y(g),
-whose sum is 0, and L x = X (a - c_a) + xi - c_xi,
+E_{P_y} e^x up to a constant (in y), and log E e^x is in [E x, E x + E(e^k - 1 - k)], by Jensen, by
+log(1 + s) <= s, and because e^x - 1 - x <= e^k - 1 - k for |x| <= k. So with w_g = sum_y q_y
+P_y(g), whose sum is 0, so that <w, L x> = <w, X (a - c_a) + xi - c_xi>,
 
-    |<q, u> - <q, u^c>| <= (sum_j |(wX)_j| h_j + sum_g |w_g| h_g) / L + <q^+, E(e^k - 1 - k)>,
+    <q, u> - <q, u^c> <= (sum_j |(wX)_j| h_j + sum_g |w_g| h_g) / L + <q^+, E(e^k - 1 - k)>,
 
-where below <q, u^c> it is q^-, the negative part, instead of q^+.
+where q^+ is the positive part; <q, u^c> - <q, u> is at most the same with that of -q.
 
 RESIDUAL. On the box, for every law v0, with B = sum_g v^c_g cosh k_g,
 
     A(z) - <v0, z> <= A(z^c) - <v0, z^c> + L log B + L sum_g |v^c_g sinh(k_g) / B - k_g v0_g|.
 
-*Proof.* A(z) = A(z^c) + L log sum_g v^c_g e^{x_g}; e^x <= cosh k + x sinh(k) / k on [-k, k]
-(CHORD), and log(B + s) <= log B + s / B. What is left is linear in x.
+*Proof.* The left side is the same for z and z^c + L x. A(z^c + L x) = A(z^c) + L log sum_g v^c_g
+e^{x_g}; e^x <= cosh k + x sinh(k) / k on [-k, k] (CHORD), and log(B + s) <= log B + s / B. What is
+left is linear in x.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ values of what limits the adversary form a group g, m_g in number. An adversary 
 distribution w on the groups. I(A;Y), expectations and reference probabilities depend on w alone,
 and H(X) is at most F(w) = H(w) + sum_g w_g log m_g, with equality where w is spread evenly within
 each group. So the largest leakage for H(X) >= b is that of all w with F(w) >= b, and finer groups
-change nothing.
+change nothing. Over a set of channels a group's contexts have the same box, and its row is their
+rows' mean, which is in the box.
 """
 
 from __future__ import annotations
