@@ -14,6 +14,7 @@ from flint import fmpq
 from cvxleak.kernel import bounds, covers, majorants, values  # noqa: F401 (their rules)
 from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.budget import limited
+from cvxleak.kernel.claims import _at_most
 from cvxleak.kernel.covers import _symmetric
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Many
@@ -639,6 +640,12 @@ def test_a_floor_that_excludes_everyone_keeps_no_more_than_all() -> None:
     free = {"rule": "point", "group": 0, "weights": [0, 0, 40, 0, 0, 7]}
     term = {"rule": "difference", "capacity": free, "leakage": leakage}
     assert 0 < lower(statement.lower(term)) < 0.7
+
+
+def test_a_fraction_is_compared_with_what_is_infinite() -> None:
+    assert not _at_most(float("inf"), "1/3")
+    assert not _at_most("1/3", -float("inf"))
+    assert _at_most("1/3", float("inf")) and _at_most(float("inf"), "inf")
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
