@@ -24,6 +24,7 @@ from cvxleak.kernel.numbers import (
     exp,
     is_zero,
     largest,
+    least,
     log,
     need,
     rational,
@@ -32,7 +33,7 @@ from cvxleak.kernel.numbers import (
 )
 from cvxleak.kernel.reading import count, items, parts
 
-__all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "read_gain"]
+__all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "lowest", "read_gain"]
 
 
 class Gain:
@@ -183,6 +184,12 @@ def _in_tries(tries: int, k: int) -> Table:
     charge("ball operations", math.comb(k, tries) * k)
     each = combinations(range(k), tries)
     return Table(tuple(tuple(fmpq(int(a in chosen)) for a in range(k)) for chosen in each))
+
+
+def lowest(gain: Gain, k: int) -> Any:
+    """Return what G is nowhere below on distributions: the least entry of a tangent (TANGENT)."""
+    points = [] if gain.linear else [[arb(1) / k] * k]
+    return largest(least(r) for r in gain.tangents(points))
 
 
 def mean(gain: Gain, theta: Sequence[Any], points: Sequence[Sequence[Any]]) -> list[Any]:

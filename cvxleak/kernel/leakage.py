@@ -27,7 +27,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.gains import Gain, Shannon, read_gain
+from cvxleak.kernel.gains import Gain, Shannon, lowest, read_gain
 from cvxleak.kernel.knowledge import Knowledge, read_knowledge
 from cvxleak.kernel.many import stacked
 from cvxleak.kernel.noise import Output, read_output
@@ -59,6 +59,7 @@ __all__ = [
     "read_form",
     "read_mechanism",
     "same",
+    "trivial",
     "upper_of_groups",
 ]
 
@@ -168,8 +169,18 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
         shape = Shape(view)
         bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
         # Not the least ball, which may be wider than the bound that is sharper at its upper end.
-        found.append(min(bounds, key=upper))
+        found.append(min(bounds, key=upper).max(trivial(view.gain, view.times, view.k)))
     return largest(found)
+
+
+def trivial(gain: Gain, times: Any, k: int) -> arb:
+    """Return what J of every adversary is at least: see `formed`; sum_y s_y G(rho_y) >= G(pi).
+
+    Where what is known leaves no adversary, rules may prove anything; no upper end is below this.
+    """
+    if times == 0:
+        return arb(lowest(gain, k))
+    return arb(1) if times is None else arb(0)
 
 
 def same(one: View, other: View) -> bool:
@@ -278,6 +289,8 @@ def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:
     need(len(keys) == 1 and keys <= {"channel", "channel_set"}, "a mechanism: a query, a channel")
     (key,) = keys
     parts(data, {"query", key}, "the mechanism")
+    of_set = isinstance(data[key], Mapping) and "lower" in data[key]
+    need(of_set == (key == "channel_set"), "a set of channels is a channel_set, and nothing else")
     space = read_query(data["query"])
     rows, inputs = read_channel(data[key], len(space.labels)), space.labels
     if "inputs" in data[key]:

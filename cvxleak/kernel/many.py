@@ -234,7 +234,7 @@ class Many:
     def raised(self) -> Many:
         """Return the upper ends of numbers that are not certainly positive, and the others."""
         ok = self.m > 2 * self.r + TINY
-        return Many(np.where(ok, self.m, _outward(self.m + self.r)), np.where(ok, self.r, 0.0))
+        return Many(np.where(ok, self.m, self.upper()), np.where(ok, self.r, 0.0))
 
     def exp(self) -> Many:
         """Return the exponential of numbers up to 699."""

@@ -233,6 +233,7 @@ def read_query(data: Any) -> Space:
     need(len(width) == 1, "contributions of different lengths")
     totals = [_total(total, modulus) for total in items(data["totals"], "totals")]
     need(totals and len(set(totals)) == len(totals), "no total, or one twice")
+    need({len(total) for total in totals} == width, "totals of another length than contributions")
     values = {label(value): value for value in items(data["values"], "values", len(totals))}
     place = {name: i for i, name in enumerate(values)}
     named = zip(totals, data["values"], strict=True)

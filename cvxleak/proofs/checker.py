@@ -115,7 +115,9 @@ PROVERS = {
     "record-leakage": Prover(
         _by_kernel("record-leakage"), record_leakage.unit_of, about=record_leakage.about
     ),
-    "balance": Prover(_by_kernel("balance"), about=record_leakage.about),
+    "balance": Prover(
+        _by_kernel("balance"), record_leakage.unit_of, about=record_leakage.about
+    ),
     "total-disclosure": Prover(
         _by_kernel("total-disclosure"), about=record_leakage.about_disclosure
     ),

@@ -12,7 +12,9 @@ import pytest
 from flint import fmpq
 
 from cvxleak.kernel import bounds, covers, majorants, values  # noqa: F401 (their rules)
+from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.budget import limited
+from cvxleak.kernel.claims import _at_most
 from cvxleak.kernel.covers import _symmetric
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Many
@@ -564,6 +566,15 @@ STATEMENTS: dict[str, Any] = {
     "a value too few": changed(query={"values": [0, 1, 2]}),
     "a modulus of 0": changed(query={"modulus": 0}),
     "totals that a modulus makes equal": changed(query={"modulus": 3}),
+    "totals shorter than contributions": changed(
+        query={"contributions": [[[[0, 0], [1, 1]], 3]]}
+    ),
+    "totals of different lengths": changed(
+        query={
+            "contributions": [[[[0, 0], [1, 0]], 3]],
+            "totals": [[0, 0], [1, 0], [2, 0], [3]],
+        }
+    ),
     "a fraction of a record": changed(query={"contributions": [[[[0], [0.5]], 3]]}),
     "a floor that no adversary reaches": changed(entropy_floor=3),
     "an endless exponent": changed(entropy_floor="1e3000000"),
@@ -571,6 +582,70 @@ STATEMENTS: dict[str, Any] = {
     "an unknown key": changed(comment="all is well"),
     "an unknown key of the channel": changed(channel={"noise": 1}),
 }
+
+
+BOXES = {"lower": [[0.1] * 3] * 4, "upper": [[0.9] * 3] * 4}
+
+
+def test_a_set_of_channels_says_so() -> None:
+    query = PROBLEM["mechanism"]["query"]
+    one = {"matrix": PROBLEM["mechanism"]["channel"]["matrix"]}
+    RecordLeakage.read(changed(mechanism={"query": query, "channel_set": BOXES}))
+    for mechanism in ({"channel": BOXES}, {"channel_set": one}):
+        with pytest.raises(RefusedError):
+            RecordLeakage.read(changed(mechanism={"query": query, **mechanism}))
+
+
+MEAN: dict[str, Any] = {
+    "kind": "expectation",
+    "values": [0, 1, 2, 3],
+    "records": None,
+    "query": None,
+    "name": "total",
+}
+NOBODY = {
+    "a mean in two places": (
+        {"entropy_floor": 0, "adversaries": [MEAN | {"at_least": 2.5, "at_most": 0.5}]},
+        [100, 100],
+        0,
+    ),
+    "a floor above what a mean leaves": (
+        {"entropy_floor": 1.9, "adversaries": [MEAN | {"at_least": None, "at_most": 0.3}]},
+        [60],
+        50,
+    ),
+}
+"""Classes without an adversary, and multipliers that prove any bound of their leakage."""
+
+
+@pytest.mark.parametrize("name", NOBODY)
+def test_no_upper_end_is_below_what_every_adversary_attains(name: str) -> None:
+    more, limits, multiplier = NOBODY[name]
+    assert prove(close(GOLDEN, multiplier, limits), problem=changed(**more)) == 0
+    for form, least in (("rise", 0), ("posterior", 0.5)):
+        problem = changed(**more, gain={"kind": "gini"}, form=form)
+        term = chord() if form == "posterior" else prior(chord())
+        found = prove(cover("cells", close(term, multiplier, limits)), problem=problem)
+        assert found == pytest.approx(least)
+
+
+def prior(of: Any) -> dict[str, Any]:
+    return {"rule": "prior", "points": [[1, 1]], "theta": [1], "of": of}
+
+
+def test_a_floor_that_excludes_everyone_keeps_no_more_than_all() -> None:
+    more, limits, multiplier = NOBODY["a floor above what a mean leaves"]
+    statement = Balance.read(changed(**more))
+    leakage = {"rule": "max", "groups": [[close(GOLDEN, multiplier, limits)]]}
+    free = {"rule": "point", "group": 0, "weights": [0, 0, 40, 0, 0, 7]}
+    term = {"rule": "difference", "capacity": free, "leakage": leakage}
+    assert 0 < lower(statement.lower(term)) < 0.7
+
+
+def test_a_fraction_is_compared_with_what_is_infinite() -> None:
+    assert not _at_most(float("inf"), "1/3")
+    assert not _at_most("1/3", -float("inf"))
+    assert _at_most("1/3", float("inf")) and _at_most(float("inf"), "inf")
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -243,3 +243,9 @@ def test_logarithms_and_exponentials_are_as_exact_as_they_say(size: int) -> None
 def test_a_scale_that_is_certainly_negative_is_refused_in_balls() -> None:
     with precision(), pytest.raises(RefusedError, match="negative"):
         soft([arb(1), arb(2)], arb(-1))
+
+
+def test_raised_numbers_are_not_below_the_truth() -> None:
+    found = Many(np.array([-0.4, 0.0, -2.0, 1.0]), np.array([0.0, 0.0, 1.0, 2.0])).raised()
+    assert bool(np.all(found.m >= [-0.4, 0.0, -1.0, 3.0]))
+    assert bool(np.all(found.r == 0))
