@@ -115,9 +115,7 @@ PROVERS = {
     "record-leakage": Prover(
         _by_kernel("record-leakage"), record_leakage.unit_of, about=record_leakage.about
     ),
-    "balance": Prover(
-        _by_kernel("balance"), record_leakage.unit_of, about=record_leakage.about
-    ),
+    "balance": Prover(_by_kernel("balance"), record_leakage.unit_of, about=record_leakage.about),
     "total-disclosure": Prover(
         _by_kernel("total-disclosure"), about=record_leakage.about_disclosure
     ),

@@ -566,9 +566,7 @@ STATEMENTS: dict[str, Any] = {
     "a value too few": changed(query={"values": [0, 1, 2]}),
     "a modulus of 0": changed(query={"modulus": 0}),
     "totals that a modulus makes equal": changed(query={"modulus": 3}),
-    "totals shorter than contributions": changed(
-        query={"contributions": [[[[0, 0], [1, 1]], 3]]}
-    ),
+    "totals shorter than contributions": changed(query={"contributions": [[[[0, 0], [1, 1]], 3]]}),
     "totals of different lengths": changed(
         query={
             "contributions": [[[[0, 0], [1, 0]], 3]],
@@ -645,7 +643,8 @@ def test_a_floor_that_excludes_everyone_keeps_no_more_than_all() -> None:
 def test_a_fraction_is_compared_with_what_is_infinite() -> None:
     assert not _at_most(float("inf"), "1/3")
     assert not _at_most("1/3", -float("inf"))
-    assert _at_most("1/3", float("inf")) and _at_most(float("inf"), "inf")
+    assert _at_most("1/3", float("inf"))
+    assert _at_most(float("inf"), "inf")
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

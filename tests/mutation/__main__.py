@@ -5,9 +5,9 @@ statements each test reaches. Then, for each mutant, a child process replaces th
 function and runs the tests that reach the changed statement, the nearest first, until one fails. A
 mutant that no test can tell must stand in ``survivors.toml`` with the reason why it is harmless.
 
-Trusted are all functions in ``cvxleak/kernel``, ``cvxleak/proofs`` and ``cvxleak/exact`` and, of ``cvxleak/model``,
-``cvxleak/core/numbers.py`` and ``cvxleak/core/validation.py``, those that are called while a
-certificate is verified.
+Trusted are all functions in ``cvxleak/kernel``, ``cvxleak/proofs`` and ``cvxleak/exact`` and, of
+``cvxleak/model``, ``cvxleak/core/numbers.py`` and ``cvxleak/core/validation.py``, those that are
+called while a certificate is verified.
 """
 
 from __future__ import annotations
