@@ -102,7 +102,7 @@ class LeakageCurve:
         Raises
         ------
         CertificateError
-            There are no certificates: the gain is user-defined and has no `rows`.
+            A bound has no certificate.
         ValidationError
             The file cannot be written.
         """
@@ -477,8 +477,5 @@ def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
 
 def _certificate(bound: Bound) -> Certificate:
     if bound.certificate is None:
-        raise CertificateError(
-            f"{bound.name}: found a bound without a certificate; it rests on a user-defined gain, "
-            "which no certificate can hold unless it has `rows`"
-        )
+        raise CertificateError(f"{bound.name}: found a bound without a certificate; solve it anew")
     return bound.certificate

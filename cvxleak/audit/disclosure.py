@@ -18,12 +18,12 @@ from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.work import spend
-from cvxleak.kernel.disclosure import TotalDisclosure
 from cvxleak.kernel.leakage import RecordLeakage
-from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.kernel.numbers import precision
 from cvxleak.model import ChannelSet, Lumped, Mechanism, RealOutput
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.checker import PROVERS
 from cvxleak.proofs.format import plain
 
 __all__ = ["total_disclosure"]
@@ -167,9 +167,8 @@ def _proved(
         place = whole.groups.index(kinds[id(best)])
         below = {"rule": "owners", "group": place, "values": best.values.tolist()}
         above = {"rule": "max", "groups": [trees[group] for group in whole.groups]}
-        statement = TotalDisclosure.read(problem)
-        ends = lower(statement.lower(below)), upper(statement.upper(above))
-    return *ends, below, above
+        low, high, *_ = PROVERS["total-disclosure"].prove(problem, below, above)
+    return low, high, below, above
 
 
 def outputs_of(lumped: Lumped) -> list[list[int]]:

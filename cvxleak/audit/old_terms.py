@@ -35,6 +35,7 @@ from cvxleak.proofs.format import plain
 __all__ = [
     "attained_by",
     "group_terms",
+    "in_proof",
     "in_terms",
     "lost_in_cells",
     "point_term",
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 Term = dict[str, Any]
+Parts = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
 
 ULP = fmpq(1, 1 << 51)
 """How far apart, relative to them, two floats next to each other are at most, twice over."""
@@ -60,15 +62,20 @@ LEAST_WEIGHT = 2.0**-100
 
 def in_terms(found: Found) -> Found:
     """Return what a search found with the kernel's terms as its parts, and what they prove."""
-    assert found.parts is not None
-    problem, witness, proof = plain(found.parts)
+    lower_end, upper_end, parts = in_proof(found.parts)
+    return replace(found, lower=lower_end, upper=upper_end, parts=parts)
+
+
+def in_proof(parts: Parts) -> tuple[float, float, Parts]:
+    """Return both ends that what a search stores proves, and the same with the kernel's terms."""
+    problem, witness, proof = plain(parts)
     problem = _exact(problem)
     with precision():
         statement = RecordLeakage.read(problem)
         above = upper_term(statement, problem, proof)
         below = point_term(statement, witness["records"], witness["weights"], above)
         ends = lower(statement.lower(below)), upper(statement.upper(above))
-    return replace(found, lower=ends[0], upper=ends[1], parts=(problem, below, above))
+    return *ends, (problem, below, above)
 
 
 def _exact(problem: dict[str, Any]) -> dict[str, Any]:

@@ -211,13 +211,7 @@ class ProductLeakage(Problem):
 
     def _check_gain(self) -> None:
         sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
-        gains = [provable_gain(self.gain, k) for k in sizes]
-        if self.gain is not gains[0] and len(sizes) > 1:
-            raise ValidationError(
-                f"gain: found the user-defined {short(self.gain)} for records of {sizes} values; "
-                "its rows depend on the number of values, so name one record"
-            )
-        object.__setattr__(self, "gain", gains[0])
+        object.__setattr__(self, "gain", provable_gain(self.gain, *sizes))
         object.__setattr__(self, "name", f"{self.told.name}, product priors")
         object.__setattr__(self, "unit", self.told.unit)
         if self.entropy_floor:

@@ -108,7 +108,6 @@ class ProductSearch:
         if self._audit is not None:
             audited = self._audit.found(gap)
             if audited.upper < most:
-                assert audited.parts is not None  # only of a gain that no certificate can hold
                 term, most = _audit(audited.parts[2]), audited.upper
                 above = "an audit of all adversaries with this entropy"
         parts = (self._statement.problem, point, term)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.model.gain import FORMS, Form, Gain, Shannon, gain_from_dict
 
@@ -39,11 +37,6 @@ class GainForm:
     def unit(self) -> str:
         """Its unit."""
         return "times" if self.form == "factor" else self.gain.unit
-
-    @property
-    def floor(self) -> float:
-        """Its least possible value, because information never harms: 0 of a rise, 1 of a factor."""
-        return {"posterior": -np.inf, "rise": 0.0, "factor": 1.0}[self.form]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entries of a certificate: none, if it is I(A;Y)."""

@@ -71,7 +71,6 @@ class Stopped(enum.Enum):
     NO_PROGRESS = "no method makes further progress"
     ROUNDING = "rounding errors prevent a sharper proof"
     TOO_LARGE = "the problem is too large for branch and bound"
-    UNCHECKED = "within the tolerance, but user-defined functions cannot be certified"
     CYCLED = "the alternation found an earlier adversary again: it has cycled or converged"
 
     @classmethod
@@ -133,8 +132,7 @@ class Bound:
     witness : object
         The point at which the attained bound is attained: an adversary, a channel, a distribution.
     certificate : Certificate or None
-        Data that prove both bounds; `certificate.save(path)` writes them to a file. None if the
-        bounds depend on a user-defined function; such a bound is never CERTIFIED.
+        Data that prove both bounds; `certificate.save(path)` writes them to a file.
     shadow_prices : mapping
         Derivatives of the value with respect to the budgets, by the name of the argument (from
         multipliers).

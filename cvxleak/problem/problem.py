@@ -55,9 +55,8 @@ class Found:
         As the checker proves them from the three parts below.
     witness : object
         The candidate, as the user gets it.
-    parts : tuple of three mappings, optional
-        What the certificate holds of the problem, of the witness and of the proof; None if no
-        certificate can hold the problem, because it has a user-defined function.
+    parts : tuple of three mappings
+        What the certificate holds of the problem, of the witness and of the proof.
     prices : mapping
         Derivatives of the value in the budgets, by the name of the argument.
     stats : mapping
@@ -74,7 +73,7 @@ class Found:
     lower: float
     upper: float
     witness: Any
-    parts: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]] | None
+    parts: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
     prices: Mapping[str, float] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
     feasible: bool = True
@@ -489,11 +488,7 @@ class Problem(Value, ABC):
         """The unit of results that are information."""
         return "bits" if self.unit == "bits" else "nats"
 
-    def _certificate(
-        self, found: Found, lower: float, upper: float, unit: str
-    ) -> Certificate | None:
-        if found.parts is None:
-            return None
+    def _certificate(self, found: Found, lower: float, upper: float, unit: str) -> Certificate:
         problem, witness, proof = found.parts
         claimed = set(found.about) or {"lower", "upper"}
         return Certificate(
@@ -552,13 +547,13 @@ class Problem(Value, ABC):
         seconds = spent if clock is None else spent + clock.seconds
         closed = near and found.feasible
         if closed and stopped is not Stopped.INTERRUPTED:
-            stopped = Stopped.TOLERANCE if found.parts else Stopped.UNCHECKED
+            stopped = Stopped.TOLERANCE
         unit = "nats" if self.unit == "bits" else self.unit
         bound = Bound(
             self.name,
             found.lower,
             found.upper,
-            Status.CERTIFIED if closed and found.parts else Status.BRACKETED,
+            Status.CERTIFIED if closed else Status.BRACKETED,
             unit,
             found.witness,
             self._certificate(found, found.lower, found.upper, unit),

@@ -338,8 +338,6 @@ class Audit:
         found, known = in_terms(self.entries()), self._found
         if known is not None and known.upper < found.upper:
             # Near log|X| a sharper bound may prove less: its multipliers are larger.
-            assert found.parts is not None
-            assert known.parts is not None
             parts = (*found.parts[:2], known.parts[2])
             found = replace(found, upper=known.upper, parts=parts)
         self._found = found

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.old_terms import in_terms
+from cvxleak.audit.old_terms import in_proof
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.search import Choices, FloorsSearch, SharingSearch, bound_choices
 from cvxleak.audit.search.audit import (
@@ -34,7 +34,6 @@ from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Lumped
 from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound
-from cvxleak.problem.problem import Found
 from cvxleak.proofs import Certificate
 
 __all__ = ["AuditedFloors", "climb_at_floors"]
@@ -348,10 +347,7 @@ class AuditedFloors:
             {"groups": proof},
         )
         adversary = Adversary(self._mechanism, group.records, weights)
-        found = in_terms(Found(0.0, np.inf, adversary, parts))
-        assert found.parts is not None
-        content, below, above = found.parts
-        lower, upper = found.lower, found.upper
+        lower, upper, (content, below, above) = in_proof(parts)
         certificate = Certificate(problem.kind, content, lower, upper, below, above)
         method = (
             "local search from below, and from above branch and bound on cells of posteriors for "

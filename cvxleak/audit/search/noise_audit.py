@@ -145,7 +145,6 @@ class NoiseAudit:
         look = min(self._look, self._last, key=lambda one: one.upper - one.audit.lower)
         problem, found = self.problem, look.audit.entries()
         worst = found.witness
-        assert found.parts is not None  # Shannon's gain has a certificate
         _, witness, proof = found.parts
         found = replace(
             found,
