@@ -1,0 +1,110 @@
+"""`Group`: a group of records and the class of its adversaries, in floats, as searches need it.
+
+A search works on floats and is not trusted. What it looks for are the numbers of a term about the
+kernel's view of the group, in which the same contexts are together in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpz
+
+from cvxleak.audit.worst_adversary.objective import Objective
+from cvxleak.capacities.outputs import merge_outputs
+from cvxleak.core.validation import Array
+from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.view import View
+from cvxleak.model import Limits, Lumped
+from cvxleak.model.gain_form import LEAKAGE, GainForm
+
+__all__ = ["Group", "Term"]
+
+Term = dict[str, Any]
+"""A term of a proof, as a file holds it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A view in floats.
+
+    Attributes
+    ----------
+    view : View
+        What a term is about.
+    lumped : Lumped
+        The groups of contexts; over a set of channels, with the rows in the middle of their boxes.
+    parts : list of list of int
+        Which outputs of the view are one output of `lumped`: those whose columns are proportional.
+    floor, surplus : float
+        b and log|X| - b.
+    limits : Limits
+        What else adversaries meet.
+    extra : array, shape (N,)
+        What is added to the leakage of a real output for the place in a cell; 0 otherwise.
+    boxes : pair of arrays of shape (N, outputs), or None
+        The ends of the rows, over a set of channels.
+    told : GainForm
+        The gain, and the form in which it is measured.
+    """
+
+    view: View
+    lumped: Lumped
+    parts: list[list[int]]
+    floor: float
+    surplus: float
+    limits: Limits
+    extra: Array
+    boxes: tuple[Array, Array] | None = None
+    told: GainForm = LEAKAGE
+
+    @classmethod
+    def of(cls, view: View, told: GainForm = LEAKAGE) -> Group:
+        """Return a view in floats."""
+        with precision():
+            ends = {id(row): _floats(row.lo, row.hi) for row in view.rows}
+            datasets = arb(fmpz(sum(view.counts))).log()
+            surplus = max(float(datasets - view.floor), 0.0)
+            floor = float(view.floor.lower())
+            limits = Limits(
+                np.array([[_float(x) for x in limit.c] for limit in view.limits]).reshape(
+                    -1, len(view.rows)
+                ),
+                np.array([_float(limit.bound) for limit in view.limits]),
+                np.array([_float(limit.share) for limit in view.limits]),
+            )
+            extra = np.array([_float(x) for x in view.extra or [0] * len(view.rows)])
+        low, high = (np.stack([ends[id(row)][i] for row in view.rows]) for i in (0, 1))
+        middle = (low + high) / 2
+        lumped = Lumped(
+            range(view.k),
+            range(view.n),
+            np.repeat(np.arange(view.k), list(map(len, view.of))),
+            middle / middle.sum(axis=1, keepdims=True),
+            view.counts,
+            [()] * len(view.rows),
+        )
+        parts = [[y] for y in range(view.n)]
+        if view.exact and view.information:
+            lumped, parts = merge_outputs(lumped)
+        boxes = None if view.exact else (low, high)
+        return cls(view, lumped, parts, floor, surplus, limits, extra, boxes, told)
+
+    @property
+    def whole(self) -> bool:
+        """Whether no outputs are merged."""
+        return self.parts == [[y] for y in range(self.view.n)]
+
+    def objective(self, factor: float = 0.0) -> Objective:
+        """Return what is maximized; `factor` is the T of a factor."""
+        return Objective.of(self.told, len(self.lumped.values), factor)
+
+
+def _floats(lo: Any, hi: Any) -> tuple[Array, Array]:
+    return tuple(np.array([_float(x) for x in end]) for end in (lo, lo if hi is None else hi))
+
+
+def _float(x: Any) -> float:
+    return float(x.mid()) if isinstance(x, arb) else float(arb(x).mid())
