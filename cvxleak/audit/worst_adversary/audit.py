@@ -6,7 +6,8 @@ is not reached, the same seed gives the same answer whatever the limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,13 +15,14 @@ from flint import arb, fmpz
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.worst_adversary.group import Group, Term
-from cvxleak.audit.worst_adversary.loop import GroupSearch
+from cvxleak.audit.worst_adversary.loop import GroupSearch, Progress
 from cvxleak.audit.worst_adversary.real_outputs import RealCells
-from cvxleak.core.clock import Clock, Progress, Stop, check_progress
+from cvxleak.core.clock import Clock, Stop, check_progress
+from cvxleak.core.clock import Progress as Report
 from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.core.validation import Array, generator
 from cvxleak.kernel.leakage import RecordLeakage, same
-from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
 from cvxleak.model import Mechanism
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
@@ -90,21 +92,26 @@ class Audit:
         self,
         problem: Statement,
         rng: int | np.random.Generator | None,
-        report: Progress = lambda lower, upper, nodes: None,
+        report: Report = lambda lower, upper, nodes: None,
+        like: Audit | None = None,
     ) -> None:
+        """`like` is an audit of the same problem at another floor, from which this one starts."""
         self.problem = problem
-        self.content = content_of(problem)
         self._rng, self._report = generator(rng), report
-        with precision():
-            self._statement = RecordLeakage.read(self.content)
-        self._records = self._representatives()
+        if like is None:
+            self.content = content_of(problem)
+            with precision():
+                self._statement = RecordLeakage.read(self.content)
+        else:
+            self._statement, self.content = like.at(problem)
+        self._records = self._representatives() if like is None else like._records
         views = self._statement.views
         self._same = [
             next((i for i in range(place) if same(view, views[i])), place)
             for place, view in enumerate(views)
         ]
         self._real = RealCells(problem.mechanism, self._statement) if self._output else None
-        self._searches = self._made({})
+        self._searches = self._made({} if like is None else like._searches)
         self._known: Found | None = None
 
     @property
@@ -129,8 +136,7 @@ class Audit:
         found = {}
         for place in sorted(set(self._same)):
             group = Group.of(views[place], self.problem.told)
-            known = before[place].ascent.weights if place in before else None
-            found[place] = GroupSearch(group, self._rng, known)
+            found[place] = GroupSearch(group, self._rng, before.get(place))
         return found
 
     @property
@@ -163,40 +169,38 @@ class Audit:
             lost = SHARE * gap.allowed(self.lower)
             if real.lost > lost and real.finer(lost, stop):
                 self._searches = self._made(self._searches)
-        return self._work(gap, stop)
-
-    def _begin(self, gap: Gap, stop: Stop) -> Callable[[], float]:
-        """Look for adversaries of each group, of one at least; return the upper end to reach."""
-
-        def goal() -> float:
-            return target(self.lower, gap)
-
-        for place, search in self._searches.items():
-            if place and stop():
-                break
-            search.begin(goal, stop)
-        return goal
-
-    def _work(self, gap: Gap, stop: Stop) -> Stopped:
-        """The same, with the cells that a real output has now."""
-        goal = self._begin(gap, stop)
-        while self.upper > goal():
+        progress = self._begin(gap, stop)
+        while self.upper > progress.target()[0]:
             if stop():
                 return Stopped.at_limit(stop.clock)
             worst = max(self._searches.values(), key=lambda search: search.upper)
-            self._report(self.lower, self.upper, self.nodes)
-            if not worst.advance(goal, goal() - self.lower, stop, TURN):
+            if not worst.advance(progress, TURN):
                 return Stopped.TOO_LARGE
         return Stopped.TOLERANCE
+
+    def _begin(self, gap: Gap, stop: Stop) -> Progress:
+        """Look for adversaries of each group, of one at least."""
+
+        def goal() -> tuple[float, float]:
+            reached = self.lower
+            return target(reached, gap), target(reached, gap) - reached
+
+        progress = Progress(
+            goal, stop, lambda: self._report(self.lower, self.upper, self.nodes)
+        )
+        for place, search in self._searches.items():
+            if place and stop():
+                break
+            search.begin(progress)
+        return progress
 
     def found(self, gap: Gap) -> Found:
         """Return the worst adversary so far, with what proves both ends."""
         place, search = max(self._searches.items(), key=lambda item: item[1].ascent.value)
         records = self._records[place]
-        weights, below = search.ascent.point(place)
-        if self._real is not None:
-            kept = self._statement.output.lower
-            below |= {key: self._real.cut[key] for key in kept}
+        kept = {} if self._real is None else self._real.cut
+        cells = {key: kept[key] for key in kept if key in self._statement.output.lower}
+        weights, below = search.ascent.point(self._statement, place, cells)
         above = self.upper_term()
         with precision():
             ends = lower(self._statement.lower(below)), upper(self._statement.upper(above))
@@ -226,7 +230,20 @@ class Audit:
 
     def upper_at(self, floor: float) -> float:
         """Return what the same term proves of adversaries above another floor, in floats."""
-        return max(search.upper_at(floor) for search in self._searches.values())
+        return max(
+            search.upper_at(search.group.surplus + search.group.floor - floor)
+            for search in self._searches.values()
+        )
+
+    def at(self, problem: Statement) -> tuple[RecordLeakage, dict[str, Any]]:
+        """Return the statement, and what a certificate holds, of the problem at another floor."""
+        floor = floor_of(problem)
+        with precision():
+            views = [
+                replace(view, floor=ball(rational(floor)).min(arb(fmpz(sum(view.counts))).log()))
+                for view in self._statement.views
+            ]
+        return replace(self._statement, views=views), {**self.content, "entropy_floor": floor}
 
     def _stats(self) -> dict[str, Any]:
         """Say what was done, and why."""
@@ -241,17 +258,22 @@ def target(lower: float, gap: Gap) -> float:
     return max(lower / (1 - 0.95 * gap.tol), lower + 0.9 * gap.absolute)
 
 
-def content_of(problem: Statement) -> dict[str, Any]:
-    """Return what a certificate holds of the problem.
+def floor_of(problem: Statement) -> float:
+    """Return the entropy floor, at most log|X| as floats have it.
 
-    At b = log|X| rounding must not make the floor infeasible: it is at most log|X| as floats have
-    it. A lower floor is on the safe side, since the leakage does not increase with b.
+    At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe side,
+    since the leakage does not increase with b.
     """
     with precision():
         most = lower(arb(fmpz(problem.mechanism.space.size)).log())
+    return min(problem.entropy_floor, max(most, 0.0))
+
+
+def content_of(problem: Statement) -> dict[str, Any]:
+    """Return what a certificate holds of the problem."""
     stored: dict[str, Any] = {
         "mechanism": problem.mechanism.to_dict(),
-        "entropy_floor": min(problem.entropy_floor, max(most, 0.0)),
+        "entropy_floor": floor_of(problem),
         "size": problem.size,
         "records": None if problem.records is None else [list(problem.records)],
     }
@@ -276,7 +298,7 @@ def _law(numbers: Sequence[Any]) -> list[Any]:
 class Reporter:
     """Hands the state of the search to whoever asked for it, at most once a second in print."""
 
-    def __init__(self, verbose: bool = False, progress: Progress | None = None) -> None:
+    def __init__(self, verbose: bool = False, progress: Report | None = None) -> None:
         check_progress(progress)
         self._clock, self._verbose, self._progress = Clock(), verbose, progress
         self._last = 0.0
