@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,20 +12,16 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit, Reporter
-from cvxleak.audit.search.audited_floors import AuditedFloors
-from cvxleak.audit.search.turns import in_turns
-from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, Stop, check_progress
+from cvxleak.audit.worst_adversary.audit import Audit, Reporter
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
-from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput
+from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.model import ChannelSet, Gain, Mechanism
 from cvxleak.model.gain import Form
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.bound import BOUND_HEAD, bound_row
-from cvxleak.problem.interrupts import Interrupts
-from cvxleak.problem.problem import SHARPER
-from cvxleak.problem.threads import one_thread
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.bundle import save_certificates
 
@@ -150,13 +147,11 @@ def leakage_curve(
     best lower bound among itself and the floors above it, and the best upper bound among itself and
     those below it.
 
-    Where the bound uses posterior cells, all floors share one local search, in which each floor
-    tries what its neighbors found, and one branch-and-bound tree: multipliers (lam, mu) that prove
-    U at b prove U - lam (b' - b) at b' (`cvxleak.audit.search.floors_search`). For records of more
-    than two values, time sharing is tried first (`cvxleak.audit.search.sharing`). Floors that
-    remain open are audited in turns, from the outermost inward, as long as the bounds around them
-    differ by more than the tolerance. With `adversaries`, all floors are audited in this way; the
-    constraints are the same at every floor, so the curve is non-increasing there, too.
+    And a proof with multiplier lam of U at b proves U - lam (b' - b) at every other floor b'. So
+    floors are audited from the outermost inward, as long as the bounds that those before give them
+    differ by more than the tolerance, and each search starts from what was found next to it. With
+    `adversaries`, the constraints are the same at every floor, so the curve is non-increasing
+    there, too.
 
     Parameters
     ----------
@@ -174,8 +169,7 @@ def leakage_curve(
         Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7), where 1e-7 is
         in nats or in the gain's unit.
     time_limit : float, optional
-        Seconds for the whole curve. The searches of the floors alternate, so that each has had its
-        share when time runs out.
+        Seconds for the whole curve; each search gets an equal share of what is left.
     rng : int, numpy.random.Generator or None
         Seed or generator of the local search's random starts; the same seed gives the same result.
     progress : callable, optional
