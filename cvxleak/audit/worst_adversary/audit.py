@@ -214,9 +214,11 @@ class Audit:
             Adversary(problem.mechanism, records, weights, problem.adversaries),
             (self.content, below, above),
             {"entropy_floor": -search.ascent.multiplier},
-            self._stats(),
-            attained=...,
+            {"method": ..., "nodes": self.nodes},
         )
+        if not self._statement.views[place].exact:
+            attained = min(max(self.lower, ends[0]), ends[1])
+            self._known = replace(self._known, attained=attained)
         return self._known
 
     def upper_term(self) -> Term:
@@ -244,10 +246,6 @@ class Audit:
                 for view in self._statement.views
             ]
         return replace(self._statement, views=views), {**self.content, "entropy_floor": floor}
-
-    def _stats(self) -> dict[str, Any]:
-        """Say what was done, and why."""
-        ...
 
 
 def target(lower: float, gap: Gap) -> float:

@@ -20,7 +20,7 @@ from cvxleak.audit.worst_adversary.ascent import Ascent
 from cvxleak.audit.worst_adversary.choices import Choices, bound_choices
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.log_ratio_cells import LogRatioCells, possible
-from cvxleak.audit.worst_adversary.merged_outputs import merge_at_price
+from cvxleak.audit.worst_adversary.merged_outputs import Merged, merge_at_price
 from cvxleak.audit.worst_adversary.posterior_cells import PosteriorCells
 from cvxleak.audit.worst_adversary.tangent import Tangent
 from cvxleak.audit.worst_adversary.time_sharing import TimeSharing
@@ -43,6 +43,13 @@ close it, of what it did cost."""
 STALE = 0.5
 """Share of their price that merged outputs may stay above what is attained before there are more of
 them: a tree on few falls far below the price, and one on more starts high."""
+
+ROUGH = 0.02
+"""What merging may cost at first, as a share of the leakage, where the tolerance allows too little.
+"""
+
+OUTGROWN = 0.5
+"""Share of the gap by which a factor may be above the one that a tree is about."""
 
 STEPS = 1000
 """Most steps of the ascent to where a tangent touches."""
@@ -101,6 +108,27 @@ class WithoutFloor:
         return {"rule": "choices", "inputs": pack(self.found.inputs, "<f8")}
 
 
+@dataclass(frozen=True)
+class Quotient:
+    """The bound T + max(u, 0) / g on a factor, of a tree that proves J <= u; g is below the gain."""
+
+    tree: PosteriorCells
+    least: float
+
+    @property
+    def upper(self) -> float:
+        """The bound on the factor."""
+        return self.tree.factor + max(self.tree.upper, 0.0) / self.least
+
+    def upper_at(self, surplus: float) -> float:
+        """Return the bound at another floor."""
+        return self.tree.factor + max(self.tree.upper_at(surplus), 0.0) / self.least
+
+    def term(self) -> Term:
+        """Return the term."""
+        return self.tree.term()
+
+
 class GroupSearch:
     """The search for one group.
 
@@ -121,10 +149,14 @@ class GroupSearch:
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._like, self._begun = like, False
-        ceiling = Alphabet(group) if group.view.information else PosteriorCells(group)
-        self._proofs: list[Any] = [ceiling]
+        k = len(group.lumped.values)
+        self._least = group.objective(1.0).least(k)[0] if group.told.form == "factor" else None
+        self._proofs: list[Any] = [Alphabet(group)] if group.view.information else []
         self._tree: Any = None
-        self._climbs = 0
+        self._merged: Merged | None = None
+        self._climbs = self._nodes = 0
+        if not self._proofs:
+            self._grow(PosteriorCells(group, None, self.ascent.value if self._least else 0.0))
 
     @property
     def upper(self) -> float:
@@ -138,19 +170,18 @@ class GroupSearch:
     @property
     def nodes(self) -> int:
         """How many nodes were bounded."""
-        return sum(getattr(proof, "nodes", 0) for proof in self._proofs)
+        return self._nodes + (0 if self._tree is None else self._tree.nodes)
 
     @property
     def leaves(self) -> int:
         """How many leaves a proof has."""
-        return max(getattr(proof, "leaves", 1) for proof in self._proofs)
+        return 1 if self._tree is None else self._tree.leaves
 
     def terms(self, surplus: float | None = None) -> list[Term]:
         """Return the first bound, which needs no search, and the least one."""
         at = self.group.surplus if surplus is None else surplus
         least = min(self._proofs, key=lambda proof: proof.upper_at(at))
-        first = self._proofs[0]
-        return [proof.term() for proof in dict.fromkeys((first, least))]
+        return [proof.term() for proof in dict.fromkeys((self._proofs[0], least))]
 
     def begin(self, progress: Progress) -> None:
         """Look for the worst adversary, and bound by what takes no tree, once."""
@@ -172,13 +203,21 @@ class GroupSearch:
         """Grow a tree by some nodes; false if there is none that can be grown."""
         if self._tree is None:
             self._plant(progress)
-        elif self._stale(progress):
-            self._merge(progress, CHEAPER * self._price)
+        elif self._merged is not None and self._stale():
+            self._merge(CHEAPER * self._price())
+        elif self._outgrown(progress):
+            self._grow(PosteriorCells(self.group, None, self.ascent.value))
         tree = self._tree
         if tree is None:
             return self.upper <= progress.target()[0]
+
+
+        def goal() -> float:
+            target = progress.target()[0]
+            return target if self._least is None else (target - tree.factor) * self._least
+
         tree.run(
-            lambda: progress.target()[0],
+            goal,
             resolution=progress.target()[1],
             stop=progress.stop,
             on_weights=lambda weights: self._look(weights, progress),
@@ -202,13 +241,46 @@ class GroupSearch:
             if self.sharing.bound <= target:
                 return self._grow(LogRatioCells(group, self.sharing))
         if group.view.information and group.view.exact and len(group.parts) > FEW_OUTPUTS:
-            self._merge(progress, PRICE * resolution)
+            self._merge(PRICE * resolution)
         if self._tree is None:
-            self._merged = None
-            size = group.lumped.rows.shape[1] * len(group.lumped.values)
-            if size <= MULTIPLIERS:
-                self._grow(PosteriorCells(group, None, ascent.value))
+            self._unmerged()
+        return None
+
+    def _unmerged(self) -> None:
+        """Begin a tree with all outputs, if they are not too many."""
+        outputs, k = self.group.lumped.rows.shape[1], len(self.group.lumped.values)
+        self._merged = None
+        if outputs * k <= MULTIPLIERS:
+            self._grow(PosteriorCells(self.group))
+
+    def _merge(self, budget: float) -> None:
+        """Begin a tree on outputs that are merged at such a price, or on all."""
+        group, weights = self.group, self.ascent.weights
+        merged = merge_at_price(group, weights, budget)
+        if self._tree is None and (merged is None or 2 * len(merged.parts) > len(group.parts)):
+            # For a start a bound that cannot reach the tolerance is better than none.
+            merged = merge_at_price(group, weights, max(budget, ROUGH * self.ascent.value))
+        if merged is None:
+            return self._unmerged()
+        self._merged = merged
+        return self._grow(PosteriorCells(group, merged))
+
+    def _price(self) -> float:
+        assert self._merged is not None
+        return float(self.ascent.weights @ self._merged.price)
+
+    def _stale(self) -> bool:
+        """Whether the price of merged outputs is most of what keeps the bound up."""
+        return self._tree.upper - self.ascent.value <= STALE * self._price()
+
+    def _outgrown(self, progress: Progress) -> bool:
+        """Whether a factor was found that is well above the one that the tree is about."""
+        tree = self._tree
+        if self.group.told.form != "factor":
+            return False
+        return self.ascent.value - tree.factor > OUTGROWN * progress.target()[1]
 
     def _grow(self, tree: Any) -> None:
-        self._proofs.append(tree)
+        self._nodes = self.nodes
         self._tree = tree
+        self._proofs.append(tree if self._least is None else Quotient(tree, self._least))

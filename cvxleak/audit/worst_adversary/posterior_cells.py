@@ -56,6 +56,12 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         root = np.broadcast_to(np.eye(k), (outputs, k, k))
         super().__init__(root, Multipliers(*self.dual.ceiling()))
 
+    def upper_at(self, surplus: float) -> float:
+        """Return what the same multipliers prove for another surplus log|X| - b."""
+        self.settle()
+        change = surplus - self.group.surplus
+        return max(leaf.bound + change * float(leaf.numbers[0]) for leaf in self._leaves.values())
+
     def at(self, group: Group) -> PosteriorCells:
         """Return the same tree about another entropy floor: U falls by lam for each nat of it."""
         other = PosteriorCells(group, self.merged, self.factor)

@@ -93,6 +93,10 @@ class Tangent:
         upper = lam * float(logsumexp(np.array(phi) / lam)) + lam * group.surplus
         return cls(group, lam, found, upper)
 
+    def upper_at(self, surplus: float) -> float:
+        """Return what it proves for another surplus log|X| - b."""
+        return self.upper + self.multiplier * (surplus - self.group.surplus)
+
     def term(self) -> Term:
         """Return the proof."""
         group, lumped = self.group, self.group.lumped
