@@ -67,7 +67,7 @@ class Progress:
     report: Callable[[], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Alphabet:
     """I(A;Y) <= H(A)."""
 
@@ -87,7 +87,7 @@ class Alphabet:
         return self.group.closed(0.0, {"rule": "alphabet"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WithoutFloor:
     """The leakage without a floor: the largest capacity of a choice of one row for each value."""
 
@@ -108,7 +108,7 @@ class WithoutFloor:
         return {"rule": "choices", "inputs": pack(self.found.inputs, "<f8")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quotient:
     """The bound T + max(u, 0) / g on a factor, of a tree that proves J <= u; g is below the gain."""
 
