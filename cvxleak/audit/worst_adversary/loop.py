@@ -237,7 +237,8 @@ class GroupSearch:
         group, ascent = self.group, self.ascent
         target, resolution = progress.target()
         if possible(group):
-            self.sharing = TimeSharing.of(group, ascent.weights, ascent.multiplier, target)
+            multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
+            self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
             if self.sharing.bound <= target:
                 return self._grow(LogRatioCells(group, self.sharing))
         if group.view.information and group.view.exact and len(group.parts) > FEW_OUTPUTS:
