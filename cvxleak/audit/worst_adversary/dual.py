@@ -72,8 +72,10 @@ SMALLEST = 1e-6
 STARTING_LAM = 1e-3
 """Least lam to start from: U has to be smooth enough to go far from a parent's multipliers."""
 
-LEFT = 0.005
-"""Least share of a multiplier or a slack that a step leaves."""
+LEFT, LEFT_OF_LAM = 0.005, 0.3
+"""Least share of a multiplier or a slack, and of lam, that a step leaves: with lam the Hessian
+changes fast, and a lam that is too small too soon hardly recovers. With 0.005 for both, a count of
+8 with geometric noise at half of log|X| is open by 12 % after as many nodes as close it."""
 
 STIFF = 1e3
 """How much a change of the sum of tangents' multipliers counts in a step, which keeps it."""
@@ -459,7 +461,7 @@ class CellDual:
         tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
         dz = self._direction(point.hessian, slack / z, tau / z - point.gradient)
         dslack = (tau - slack * dz) / z - slack
-        step = longest(z, dz)
+        step = np.minimum(longest(z, dz), longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
         trial = self._balanced(z + step * dz)
         new = self._point(nodes, trial)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
@@ -491,10 +493,10 @@ class CellDual:
         return scale * np.linalg.solve(matrix, (scale * right)[..., None])[..., 0]
 
 
-def longest(values: Array, steps: Array) -> Array:
+def longest(values: Array, steps: Array, left: float = LEFT) -> Array:
     """Return the step along the last axis, at most 1, that leaves a share of every value."""
     ratio = np.where(steps < 0, -values / steps, np.inf)
-    return np.minimum(1.0, (1 - LEFT) * ratio.min(axis=-1, keepdims=True))
+    return np.minimum(1.0, (1 - left) * ratio.min(axis=-1, keepdims=True))
 
 
 def tilted(x: Array, log_weights: Array) -> tuple[Array, Array]:
