@@ -136,8 +136,14 @@ class Audit:
         found = {}
         for place in sorted(set(self._same)):
             group = Group.of(views[place], self.problem.told)
-            found[place] = GroupSearch(group, self._rng, before.get(place))
+            start = before[place].ascent.weights if place in before else None
+            found[place] = GroupSearch(group, self._rng, start)
         return found
+
+    def start(self, records: Sequence[int], weights: Array) -> None:
+        """Look for adversaries of a group near one who is likely to be the worst, by weights."""
+        runs = tuple(sorted(self._statement.space.run_of(i) for i in records))
+        self._searches[self._same[self._statement.groups.index(runs)]].start = weights
 
     @property
     def lower(self) -> float:

@@ -139,16 +139,15 @@ class GroupSearch:
         The worst adversary so far.
     sharing : TimeSharing or None
         S and what attains it, once that was asked for.
+    start : array, shape (N,), optional
+        An adversary who is likely to be near the worst.
     """
 
-    def __init__(
-        self, group: Group, rng: np.random.Generator, like: GroupSearch | None = None
-    ) -> None:
-        """`like` is a search of the group at another floor, or with other cells of the output."""
-        self.group = group
+    def __init__(self, group: Group, rng: np.random.Generator, start: Array | None = None) -> None:
+        self.group, self.start = group, start
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
-        self._like, self._begun = like, False
+        self._begun = False
         k = len(group.lumped.values)
         self._least = group.objective(1.0).least(k)[0] if group.told.form == "factor" else None
         self._proofs: list[Any] = [Alphabet(group)] if group.view.information else []
@@ -194,7 +193,7 @@ class GroupSearch:
             self._proofs.append(WithoutFloor(group, found))
             ascent.climb(found.witnesses[:1], stop)
         if self.upper > progress.target()[0]:
-            ascent.climb(None if self._like is None else self._like.ascent.weights[None], stop)
+            ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
             weights, lam = ascent.weights, ascent.multiplier
             self._proofs.append(Tangent.of(group, weights, lam, STEPS, stop))
