@@ -339,9 +339,7 @@ class _Curve:
             ),
             shadow_prices=(known or below).shadow_prices,
             stats={**(known or above).stats, "stopped": self._stopped},
-            resume=lambda tol, time, work: problem.solve(
-                tol=tol, time_limit=time, work_limit=work
-            ),
+            resume=lambda tol, time, work: problem.solve(tol=tol, time_limit=time, work_limit=work),
         )
 
 

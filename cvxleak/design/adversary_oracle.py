@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -56,6 +56,7 @@ FEW = 20
 
 QUICK = 0.9
 """Largest relative tolerance of an audit."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cut(Value):

@@ -26,7 +26,6 @@ from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
 from cvxleak.model import Mechanism
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
-from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs.format import plain
@@ -123,12 +122,14 @@ class Audit:
         problem = self.problem
         if problem.records is not None:
             return [problem.records]
-        parts = exchangeable(problem.mechanism.query, problem.adversaries)
-        named = {}
-        for records in problem.mechanism.groups(problem.size, parts):
-            runs = tuple(sorted(self._statement.space.run_of(i) for i in records))
-            named.setdefault(runs, records)
-        return [named[runs] for runs in self._statement.groups]
+        of_run: dict[int, list[int]] = {}
+        for i in range(self._statement.space.records):
+            of_run.setdefault(self._statement.space.run_of(i), []).append(i)
+        found = []
+        for runs in self._statement.groups:
+            waiting = {run: iter(of_run[run]) for run in runs}
+            found.append(tuple(sorted(next(waiting[run]) for run in runs)))
+        return found
 
     def _made(self, before: Mapping[int, GroupSearch]) -> dict[int, GroupSearch]:
         """Return a search for each view that differs, which knows what those before found."""
@@ -191,9 +192,7 @@ class Audit:
             reached = self.lower
             return target(reached, gap), target(reached, gap) - reached
 
-        progress = Progress(
-            goal, stop, lambda: self._report(self.lower, self.upper, self.nodes)
-        )
+        progress = Progress(goal, stop, lambda: self._report(self.lower, self.upper, self.nodes))
         for place, search in self._searches.items():
             if place and stop():
                 break

@@ -210,7 +210,6 @@ class GroupSearch:
         if tree is None:
             return self.upper <= progress.target()[0]
 
-
         def goal() -> float:
             target = progress.target()[0]
             return target if self._least is None else (target - tree.factor) * self._least

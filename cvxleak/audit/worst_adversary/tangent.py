@@ -83,9 +83,13 @@ class Tangent:
         found /= found.sum()
         log_t = np.log(found @ lumped.rows)
         phi = []
-        for a, (rows, own) in enumerate(zip(parts, np.split(found, lumped.starts[1:]), strict=True)):
+        for a, (rows, own) in enumerate(
+            zip(parts, np.split(found, lumped.starts[1:]), strict=True)
+        ):
             w = own / own.sum()
-            slopes = np.where(rows.max(axis=0) > 0, np.log(np.maximum(w @ rows, LEAST)) - log_t, 0.0)
+            slopes = np.where(
+                rows.max(axis=0) > 0, np.log(np.maximum(w @ rows, LEAST)) - log_t, 0.0
+            )
             at = lumped.value_index == a
             x = rows @ slopes + group.extra[at] + lam * group.log_share[at] - eta[a] * np.log(w)
             left = lam - eta[a]
