@@ -51,6 +51,9 @@ ROUGH = 0.02
 OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
 
+SPARE = 0.2
+"""Least share of the gap that S has to leave to log-ratio cells."""
+
 STEPS = 1000
 """Most steps of the ascent to where a tangent touches."""
 
@@ -214,14 +217,15 @@ class GroupSearch:
             target = progress.target()[0]
             return target if self._least is None else (target - tree.factor) * self._least
 
+        before = tree.nodes
         tree.run(
             goal,
             resolution=progress.target()[1],
             stop=progress.stop,
             on_weights=lambda weights: self._look(weights, progress),
-            node_limit=tree.nodes + nodes,
+            node_limit=before + nodes,
         )
-        return True
+        return tree.nodes > before
 
     def _look(self, weights: Array, progress: Progress) -> None:
         """Climb from the maximizers of a batch's nodes, after 1, 4, 16, ... batches."""
@@ -237,7 +241,7 @@ class GroupSearch:
         if possible(group):
             multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
             self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
-            if self.sharing.bound <= target:
+            if self.sharing.bound <= target - SPARE * resolution:
                 return self._grow(LogRatioCells(group, self.sharing))
         if group.view.information and group.view.exact and len(group.parts) > FEW_OUTPUTS:
             self._merge(PRICE * resolution)

@@ -44,6 +44,9 @@ UNIFORM = 1e-3
 """About lam times what the bound is off by at b = log|X|, for a large lam; measured, 4e-4 to 6e-3.
 """
 
+NOTHING = 1e-12
+"""Surplus log|X| - b up to which there is one adversary, as far as floats can tell."""
+
 HAIR = 1e-11
 """What is added to eta: the kernel's bounds on it are a hair larger."""
 
@@ -72,7 +75,7 @@ class Tangent:
         lumped = group.lumped
         parts = np.split(lumped.rows, lumped.starts[1:])
         eta = [contraction(part) for part in parts]
-        if np.isinf(multiplier):
+        if group.surplus <= NOTHING:
             multiplier = float(np.sqrt(UNIFORM / max(group.surplus, 1e-16)))
         lam = max(multiplier, *eta)
         found = 0.9 * weights + 0.1 * lumped.uniform()
