@@ -54,10 +54,6 @@ OUTGROWN = 0.5
 SPARE = 0.2
 """Least share of the gap that S has to leave to log-ratio cells."""
 
-STEPS = 1000
-"""Most steps of the ascent to where a tangent touches."""
-
-
 @dataclass(frozen=True)
 class Progress:
     """What an audit tells the search of a group: the end to reach, when to stop, whom to tell.
@@ -198,8 +194,7 @@ class GroupSearch:
         if self.upper > progress.target()[0]:
             ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
-            weights, lam = ascent.weights, ascent.multiplier
-            self._proofs.append(Tangent.of(group, weights, lam, STEPS, stop))
+            self._proofs.append(Tangent.of(group, ascent.weights, progress.target()[0], stop))
 
     def advance(self, progress: Progress, nodes: int) -> bool:
         """Grow a tree by some nodes; false if there is none that can be grown."""

@@ -28,6 +28,8 @@ from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.joint_update import Relaxed, ascend
+from cvxleak.measures import lumped_entropy
+from cvxleak.model import Lumped
 
 __all__ = ["Tangent", "contraction"]
 
@@ -40,12 +42,12 @@ LEAST = 2.0**-100
 GAIN = 1e-12
 """Nats per cycle below which the ascent ends."""
 
-UNIFORM = 1e-3
-"""About lam times what the bound is off by at b = log|X|, for a large lam; measured, 4e-4 to 6e-3.
-"""
+STEPS = 1000
+"""Most steps of the ascent."""
 
-NOTHING = 1e-12
-"""Surplus log|X| - b up to which there is one adversary, as far as floats can tell."""
+NEAR, LARGEST = 1.02, 1e9
+"""How near to the best multiplier it is looked for, and the largest: at b = log|X| there is none.
+"""
 
 HAIR = 1e-11
 """What is added to eta: the kernel's bounds on it are a hair larger."""
@@ -70,35 +72,27 @@ class Tangent:
     upper: float
 
     @classmethod
-    def of(cls, group: Group, weights: Array, multiplier: float, steps: int, stop: Stop) -> Tangent:
-        """Return the bound, looking for the maximizer of I + lam F from an adversary's weights."""
-        lumped = group.lumped
-        parts = np.split(lumped.rows, lumped.starts[1:])
+    def of(cls, group: Group, weights: Array, target: float, stop: Stop) -> Tangent:
+        """Return a good bound, or one up to `target`, from the weights of an adversary.
+
+        U(lam) is convex, and falls as long as F of its maximizer is below the floor.
+        """
+        parts = np.split(group.lumped.rows, group.lumped.starts[1:])
         eta = [contraction(part) for part in parts]
-        if group.surplus <= NOTHING:
-            multiplier = float(np.sqrt(UNIFORM / max(group.surplus, 1e-16)))
-        lam = max(multiplier, *eta)
-        found = 0.9 * weights + 0.1 * lumped.uniform()
-        updater, one = Relaxed(lumped, lam), np.ones(1)
-        current = updater.update(updater.joint(found[None]), one, one)
-        ascend(updater, current, None, max_updates=steps, least_gain=GAIN, stop=stop)
-        found = np.maximum(current.weights[0], LEAST)
-        found /= found.sum()
-        log_t = np.log(found @ lumped.rows)
-        phi = []
-        for a, (rows, own) in enumerate(
-            zip(parts, np.split(found, lumped.starts[1:]), strict=True)
-        ):
-            w = own / own.sum()
-            slopes = np.where(
-                rows.max(axis=0) > 0, np.log(np.maximum(w @ rows, LEAST)) - log_t, 0.0
-            )
-            at = lumped.value_index == a
-            x = rows @ slopes + group.extra[at] + lam * group.log_share[at] - eta[a] * np.log(w)
-            left = lam - eta[a]
-            phi.append(left * logsumexp(x / left) if left > 0 else x.max())
-        upper = lam * float(logsumexp(np.array(phi) / lam)) + lam * group.surplus
-        return cls(group, lam, found, upper)
+        low, high = max(eta), np.inf
+        lam, best = low, None
+        while best is None or best.upper > target:
+            weights = _maximizer(group.lumped, weights, lam, stop)
+            found = cls(group, lam, weights, _bound(group, weights, lam, eta))
+            best = found if best is None else min(best, found, key=lambda one: one.upper)
+            if lumped_entropy(weights, group.lumped) < group.floor:
+                low = lam
+            else:
+                high = lam
+            if high < low * NEAR or lam > LARGEST or stop():
+                break
+            lam = 2 * lam if high == np.inf else float(np.sqrt(low * high))
+        return best
 
     def upper_at(self, surplus: float) -> float:
         """Return what it proves for another surplus log|X| - b."""
@@ -112,6 +106,31 @@ class Tangent:
         t = self.weights @ lumped.rows
         share = {"rule": "share", "q": 1, "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
+
+
+def _maximizer(lumped: Lumped, weights: Array, lam: float, stop: Stop) -> Array:
+    """Return the adversary of U(lam), looking from some weights."""
+    # Nowhere zero: what has no mass stays without.
+    start = 0.9 * weights + 0.1 * lumped.uniform()
+    updater, one = Relaxed(lumped, lam), np.ones(1)
+    current = updater.update(updater.joint(start[None]), one, one)
+    ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN, stop=stop)
+    found = np.maximum(current.weights[0], LEAST)
+    return found / found.sum()
+
+
+def _bound(group: Group, weights: Array, lam: float, eta: list[float]) -> float:
+    """Return what is proved with lam and w, relative to the uniform prior."""
+    lumped = group.lumped
+    log_t, phi = np.log(weights @ lumped.rows), []
+    for a, first in enumerate(lumped.starts):
+        own = slice(first, first + int((lumped.value_index == a).sum()))
+        w, rows = weights[own] / weights[own].sum(), lumped.rows[own]
+        slopes = np.where(rows.any(axis=0), np.log(np.maximum(w @ rows, LEAST)) - log_t, 0.0)
+        x = rows @ slopes + group.extra[own] + lam * group.log_share[own] - eta[a] * np.log(w)
+        left = lam - eta[a]
+        phi.append(left * logsumexp(x / left) if left > 0 else x.max())
+    return lam * float(logsumexp(np.array(phi) / lam)) + lam * group.surplus
 
 
 def contraction(rows: Array) -> float:
