@@ -24,6 +24,7 @@ from cvxleak.audit.worst_adversary.merged_outputs import Merged, merge_at_price
 from cvxleak.audit.worst_adversary.posterior_cells import PosteriorCells
 from cvxleak.audit.worst_adversary.tangent import Tangent
 from cvxleak.audit.worst_adversary.time_sharing import TimeSharing
+from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.kernel.reading import pack
@@ -195,6 +196,8 @@ class GroupSearch:
             ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
             self._proofs.append(Tangent.of(group, ascent.weights, progress.target()[0], stop))
+            if self.upper > progress.target()[0]:
+                self._proofs.append(WholeDataset.of(group, ascent.weights, stop))
 
     def advance(self, progress: Progress, nodes: int) -> bool:
         """Grow a tree by some nodes; false if there is none that can be grown."""
