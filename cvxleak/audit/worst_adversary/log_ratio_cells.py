@@ -164,6 +164,16 @@ class LogRatioCells:
         found = [phi if tree is None else tree.upper for phi, tree in pairs]
         return self.sharing.total(np.array(found * (2 if self.mirrored else 1)))
 
+    def upper_at(self, surplus: float) -> float:
+        """Return what the same trees prove for another surplus log|X| - b."""
+        return self.upper + float(self.sharing.multipliers[0]) * (surplus - self.group.surplus)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of the term."""
+        found = sum(1 if tree is None else tree.leaves for tree in self.trees)
+        return found * (2 if self.mirrored else 1)
+
     @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""

@@ -1,0 +1,65 @@
+"""Time sharing: S is what its t and multipliers prove, sharp near log|X|, and columns lower it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import xlogy
+
+from cvxleak.audit.worst_adversary.group import Group
+from cvxleak.audit.worst_adversary.time_sharing import TimeSharing, mirrored, values_of
+from cvxleak.mechanisms import random_rounding, truncated_geometric
+from cvxleak.model import Expectation, Mechanism
+from cvxleak.queries import count
+from tests.audit.worst_adversary.statements import stated
+
+GEOMETRIC = Mechanism(count(8), truncated_geometric(8, 0.5))
+
+
+def at_uniform(group: Group, multiplier: float, target: float) -> TimeSharing:
+    multipliers = np.array([multiplier, *np.zeros(len(group.limits.bounds))])
+    return TimeSharing.of(group, group.lumped.uniform(), multipliers, target)
+
+
+def test_maxima_are_maxima():
+    group = stated(GEOMETRIC, 5.0).group
+    sharing = at_uniform(group, 0.2, np.inf)
+    rng = np.random.default_rng(0)
+    for value, phi in zip(values_of(group), sharing.phi, strict=True):
+        v = rng.dirichlet(np.full(len(value.rows), 0.5), size=2000)
+        r = v @ value.rows
+        base = value.base(sharing.scale, sharing.multipliers[1:])
+        f = (xlogy(r, r) - r * sharing.log_output).sum(axis=1) + v @ base
+        assert (f - sharing.scale * xlogy(v, v).sum(axis=1)).max() <= phi
+
+
+@pytest.mark.parametrize("mechanism", [GEOMETRIC, Mechanism(count(6), random_rounding(6, base=3))])
+def test_columns_find_the_least_bound(mechanism: Mechanism):
+    case = stated(mechanism, 0.97 * mechanism.space.max_entropy)
+    far = at_uniform(case.group, 1.0, np.inf)
+    near = at_uniform(case.group, 1.0, -np.inf)
+    reached = at_uniform(case.group, 1.0, near.bound + 1e-3)
+    largest = case.largest(np.random.default_rng(1))
+    assert largest <= near.bound + 1e-9 <= reached.bound + 2e-9 <= near.bound + 1.1e-3
+    assert far.bound > near.bound + 0.01
+
+
+def test_geometric_noise_has_no_use_of_sharing_near_its_largest_entropy():
+    near = at_uniform(stated(GEOMETRIC, 0.97 * GEOMETRIC.space.max_entropy).group, 1.0, -np.inf)
+    assert near.bound == pytest.approx(0.0950804, abs=2e-6)
+
+
+def test_limits_lower_the_bound():
+    floor = 0.9 * GEOMETRIC.space.max_entropy
+    free = at_uniform(stated(GEOMETRIC, floor).group, 0.2, -np.inf)
+    known = Expectation(range(9), at_most=3.5, query=count(8))
+    case = stated(GEOMETRIC, floor, known=[known])
+    sharing = at_uniform(case.group, 0.2, -np.inf)
+    assert case.largest(np.random.default_rng(2)) <= sharing.bound < free.bound - 1e-3
+    assert sharing.multipliers[1:].max() > 0
+
+
+def test_only_mirror_images_are_mirrored():
+    lopsided = Mechanism(count(3), [[0.5, 0.5], [0.6, 0.4], [0.7, 0.3], [0.9, 0.1]])
+    assert mirrored(stated(GEOMETRIC, 4.0).group)
+    assert not mirrored(stated(lopsided, 1.0).group)
