@@ -43,14 +43,14 @@ def with_an_output_of_one_value() -> Mechanism:
 
 
 def with_proportional_outputs() -> Mechanism:
-    noise = truncated_geometric(5, 0.5)
+    noise = truncated_geometric(5, 0.5).matrix
     split = np.array([0.25, 0.75])
     return Mechanism(count(5), np.concatenate([noise[:, :-1], noise[:, -1:] * split], axis=1))
 
 
 def grown(group: Group, above: float, nodes: int | None = None) -> LogRatioCells:
     multipliers = np.array([0.3, *np.zeros(len(group.limits.bounds))])
-    sharing = TimeSharing.of(group, group.lumped.uniform(), multipliers, -np.inf)
+    sharing = TimeSharing.of(group, group.lumped.uniform(), multipliers, np.inf)
     cells = LogRatioCells(group, sharing)
     cells.run(
         lambda: sharing.bound + above,
@@ -131,7 +131,8 @@ def test_boxes_are_the_kernels():
         one = one_value(value.rows, [1] * len(value.rows), scale, t)
         boxes = LogRatioBoxes.of(value, np.zeros(len(v)), scale, np.log(t), v)
         arrays: Any = {name: getattr(boxes, name) for name in ("order", "x", "psi")}
-        kernel = boxes_of(one, {"law": boxes.law.tolist(), **arrays}).lifted(Many.table)
+        law = (boxes.law / boxes.law.sum()).tolist()
+        kernel = boxes_of(one, {"law": law, **arrays}).lifted(Many.table)
         assert boxes.root == pytest.approx(kernel.root, abs=1e-12)
         for width in (1.0, 0.3, 0.1, 0.01):
             ends = boxes.root * width * rng.random((20, 2, 1))
