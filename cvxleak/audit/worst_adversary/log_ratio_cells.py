@@ -196,8 +196,7 @@ class LogRatioCells:
 
             def target(phi: float = phi) -> float:
                 # phi_a + x for all values adds x to the bound.
-                spare = max(threshold() - sharing.bound, resolution)
-                return phi + spare - MARGIN * (1 + abs(phi))
+                return phi + threshold() - sharing.bound - MARGIN * (1 + abs(phi))
 
             limit = None if node_limit is None else tree.nodes + node_limit - self.nodes
             tree.run(
