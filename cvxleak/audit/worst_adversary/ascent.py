@@ -27,6 +27,7 @@ from scipy.special import entr
 
 from cvxleak.audit.search.cell_dual import CellDual
 from cvxleak.audit.search.means import first_multiplier
+from cvxleak.audit.search.objective import INFORMATION
 from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.core.validation import Array
@@ -42,8 +43,11 @@ __all__ = ["Ascent"]
 STRENGTHS = (1.0, 3.0)
 """How far the directed starts are tilted, in standard deviations of the leading functional."""
 
-RANDOM = 4
+RANDOM = 8
 """Random starts."""
+
+WORK = 2e7
+"""Most probabilities that all starts have together; there are two at least."""
 
 FEW, FIRST, LAST = 4, 16, 1000
 """Most steps from all starts, and then from the best two; few where a step is a program."""
@@ -87,9 +91,11 @@ class Ascent:
     ) -> None:
         self.group, self.adversaries, self._rng = group, adversaries, rng
         center = adversaries.center
-        self._best = Found(center, self.gained(center, group.lumped))
+        self._best = self._found(center, group.lumped)
         # Over a set of channels: a worst adversary of the rows in the middle.
         self._of_middle = center
+        exact = group.told.is_leakage or group.objective().actions is not None
+        self._longest = 1.0 if exact else 64.0
         # One output, which tells nothing.
         self._plain = replace(group.lumped, rows=np.ones((len(center), 1)), outputs=(0,))
 
@@ -107,10 +113,14 @@ class Ascent:
 
     def climb(self, starts: Array | None, stop: Callable[[], bool]) -> float:
         """Look for better adversaries from some starts, or from its own; return the best value."""
-        rows = self.group.lumped
-        starts = self.starts() if starts is None else np.maximum(starts, 0.0)
+        rows, adversaries = self.group.lumped, self.adversaries
+        starts = self._starts() if starts is None else np.maximum(starts, 0.0)
+        starts = starts / starts.sum(axis=1, keepdims=True)
+        found = max((self._found(adversaries.meet(w), rows) for w in starts), key=_value)
+        # Nowhere zero: what an adversary excludes would stay excluded.
+        starts = 0.98 * starts + 0.02 * adversaries.center
         for turn in range(TURNS):
-            found = self._ascend(starts, rows, stop)
+            found = max(self._ascend(starts, rows, stop), found, key=_value)
             grown = found.value > self.value * (1 + PROGRESS)
             if found.value > self.value:
                 self._best = found
@@ -118,15 +128,17 @@ class Ascent:
             if self.group.boxes is None or turn and not grown or stop():
                 break
             rows, starts = self._most_telling(found.weights, rows), found.weights[None]
+            found = self._found(found.weights, rows)
         return self.value
 
-    def gained(self, weights: Array, rows: Lumped) -> float:
-        """Return J of an adversary, or its quotient."""
+    def _found(self, weights: Array, rows: Lumped, multiplier: float = 0.0) -> Found:
+        """Return an adversary with J, or its quotient."""
         gain, form = self.group.told.gain, self.group.told.form
         joint = _joint(weights, rows)
         seen = float(gain.value(joint.T).sum())
         prior = 0.0 if form == "posterior" else float(gain.value(joint.sum(axis=1)))
-        return seen / prior if form == "factor" else seen - prior
+        value = seen / prior if form == "factor" else seen - prior
+        return Found(weights, value, multiplier)
 
     def point(
         self, statement: RecordLeakage, place: int, cells: Term | None = None
@@ -151,11 +163,17 @@ class Ascent:
 
     # Starts --------------------------------------------------------------------------------------
 
-    def starts(self) -> Array:
-        """Return where to start from: directed, one group of contexts for each value, random."""
-        center, size = self.adversaries.center, len(self.adversaries.center)
-        random = self._rng.dirichlet(np.full(size, 0.3), size=RANDOM)
-        return np.vstack([self._directed(), self._one_group_each(), 0.98 * random + 0.02 * center])
+    def _starts(self) -> Array:
+        found = np.vstack([self._one_group_each(), self._directed(), self._random()])
+        return found[: max(2, int(WORK / self.group.lumped.rows.size))]
+
+    def _random(self) -> Array:
+        """Return what a step leads to from random posteriors, of no adversary."""
+        lumped = self.group.lumped
+        shape = RANDOM, lumped.rows.shape[1]
+        posteriors = self._rng.dirichlet(np.ones(len(lumped.values)), size=shape)
+        joints, ones = posteriors.swapaxes(1, 2) / shape[1], np.ones(RANDOM)
+        return Updater(lumped, self.group.floor).update(joints, 0.1 * ones, ones).weights
 
     def _directed(self) -> Array:
         """Return the center's distributions of each value, tilted along the leading functional.
@@ -215,10 +233,10 @@ class Ascent:
     def _ascend(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
         if self.group.told.is_leakage and not len(self.group.limits.bounds):
             return self._jointly(starts, rows, stop)
-        found = [Found(w, self.gained(w, rows)) for w in map(self.adversaries.meet, starts)]
+        found = [self._found(self.adversaries.meet(w), rows) for w in starts]
         for steps, kept in ((FEW, 2), (LAST, 1)):
             found = [self._follow(one, rows, steps, stop) for one in found]
-            found = sorted(found, key=lambda one: -one.value)[:kept]
+            found = sorted(found, key=_value, reverse=True)[:kept]
         return found[0]
 
     def _jointly(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
@@ -230,7 +248,7 @@ class Ascent:
             ascend(updater, current, None, max_updates=steps, least_gain=progress, stop=stop)
             current = current.take(np.argsort(-current.value, kind="stable")[:kept])
         weights = self.adversaries.meet(current.weights[0])
-        return Found(weights, self.gained(weights, rows), float(current.multiplier[0]))
+        return self._found(weights, rows, float(current.multiplier[0]))
 
     def _follow(self, start: Found, rows: Lumped, steps: int, stop: Callable[[], bool]) -> Found:
         """Return where steps from an adversary lead."""
@@ -243,10 +261,10 @@ class Ascent:
             best = found if gain > 0 else best
             if gain > progress:
                 kappa /= 2
-            elif kappa == 1:
+            elif kappa >= self._longest:
                 break
             else:
-                kappa = 1.0
+                kappa = 1.0 if kappa < 1 else 4 * kappa
         return best
 
     def _step(self, best: Found, rows: Lumped, kappa: float) -> Found:
@@ -257,16 +275,22 @@ class Ascent:
         joint = _joint(best.weights, rows)
         prior = joint.sum(axis=1)
         seen = np.maximum(gain.tangent(joint.T), STEEPEST)
-        flat = times * np.maximum(gain.tangent(prior[None])[0], STEEPEST)[rows.value_index]
-        earned = (rows.rows @ seen)[np.arange(len(flat)), rows.value_index]
-        price = (earned - flat) / kappa + flat
-        # What the minorant is here; and the dual's one output adds the gain of a known value.
-        here = float(best.weights @ price - times * gain.value(prior[None])[0])
-        price = price - gain.value(np.eye(k))[rows.value_index]
-        dual = CellDual(self._plain, group.floor, group.limits, price, None, objective)
+        flat = np.maximum(gain.tangent(prior[None])[0], STEEPEST)
+        of = rows.value_index
+        slope = (rows.rows @ seen)[np.arange(len(of)), of] - times * flat[of]
+        if objective.actions is None:
+            # D is replaced by that of Shannon's gain, with which the dual is smooth.
+            objective, times = INFORMATION, 1.0
+            flat, known, here = np.log(np.maximum(prior, 1e-300)), np.zeros(k), -entr(prior).sum()
+        else:
+            known, here = gain.value(np.eye(k)), float(gain.value(prior[None])[0])
+        price = slope / kappa + times * flat[of]
+        here = float(best.weights @ price - times * here)
+        # The dual's one output adds the gain of a known value.
+        dual = CellDual(
+            self._plain, group.floor, group.limits, price - known[of], None, objective
+        )
         points = objective.points(k)[None]
-        if objective.open_tangents:
-            points[:, 0] = prior
         solution, _ = dual.solve_with_tangents(
             np.eye(k)[None, None],
             points,
@@ -278,7 +302,7 @@ class Ascent:
             max_iterations=NEWTON,
         )
         weights = self.adversaries.meet(np.maximum(solution.weights[0], 0.0))
-        return Found(weights, self.gained(weights, rows), kappa * float(solution.lam[0]))
+        return self._found(weights, rows, kappa * float(solution.lam[0]))
 
     def _most_telling(self, weights: Array, rows: Lumped) -> Lumped:
         """Return the problem with the rows, in their boxes, that make posteriors most extreme.
@@ -290,6 +314,10 @@ class Ascent:
         low, high = self.group.boxes
         new = largest_rows(low[:, None], high[:, None], slopes[rows.value_index][:, None])[:, 0, 0]
         return replace(rows, rows=new / new.sum(axis=1, keepdims=True))
+
+
+def _value(found: Found) -> float:
+    return found.value
 
 
 def _joint(weights: Array, rows: Lumped) -> Array:
