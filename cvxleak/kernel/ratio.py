@@ -159,7 +159,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
     def _attained(self, one: OneValue, leaf: Leaf) -> arb:
         """Return f at the stored law."""
         v = self.law.at(leaf)
-        r = [dot(v, [row[y] for row in one.rows]) for y in self.order.tolist()]
+        r = [dot(v, [row.lo[y] for row in one.rows]) for y in self.order.tolist()]
         spread = divergence(r, [one.log_t[y] for y in self.order.tolist()])
         return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
 
@@ -197,11 +197,11 @@ class Boxes:
         charge("ball operations", len(one.rows) * len(order) * (term.x.shape[1] + 10))
         others = set(range(len(one.log_t))) - set(order)
         for row in one.rows:
-            unused = [row[y] for y in others]
+            unused = [row.lo[y] for y in others]
             need(all(map(is_zero, unused)), "ratio: an output that is not listed")
-            need(all(row[y] > 0 for y in order), "ratio: rows with zeros")
+            need(all(row.lo[y] > 0 for y in order), "ratio: rows with zeros")
         need(one.scale > 0, "ratio: a multiplier of 0")
-        rows: Any = Balls.of([[row[y] for y in order] for row in one.rows])
+        rows: Any = Balls.of([[row.lo[y] for y in order] for row in one.rows])
         log_t: Any = Balls.of([one.log_t[y] for y in order])
         base, x = Balls.of(one.base), term.x.astype(float)
         need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
