@@ -20,16 +20,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr
 
-from cvxleak.audit.search.cell_dual import CellDual
-from cvxleak.audit.search.means import first_multiplier
-from cvxleak.audit.search.objective import INFORMATION
 from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
+from cvxleak.audit.worst_adversary.dual import CellDual
 from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.objective import INFORMATION
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.joint_update import Updater, ascend
@@ -125,7 +124,7 @@ class Ascent:
             if found.value > self.value:
                 self._best = found
                 self._of_middle = self._of_middle if turn else found.weights
-            if self.group.boxes is None or turn and not grown or stop():
+            if self.group.boxes is None or (turn and not grown) or stop():
                 break
             rows, starts = self._most_telling(found.weights, rows), found.weights[None]
             found = self._found(found.weights, rows)
@@ -288,21 +287,17 @@ class Ascent:
         here = float(best.weights @ price - times * here)
         # The dual's one output adds the gain of a known value.
         dual = CellDual(
-            self._plain, group.floor, group.limits, price - known[of], None, objective
+            self._plain, group.surplus, group.limits, price - known[of], None, objective
         )
-        points = objective.points(k)[None]
-        solution, _ = dual.solve_with_tangents(
+        solution = dual.solve(
             np.eye(k)[None, None],
-            points,
-            np.array([first_multiplier(dual.surplus)]),
-            np.full((1, 1, k), 1e-3),
+            dual.first()[None],
             here,
-            accuracy=np.array([PROGRESS * abs(best.value) / kappa]),
-            kappa=np.full((1, len(group.limits.bounds) + objective.number(k)), 1e-3),
-            max_iterations=NEWTON,
+            np.array([PROGRESS * abs(best.value) / kappa]),
+            iterations=NEWTON,
         )
         weights = self.adversaries.meet(np.maximum(solution.weights[0], 0.0))
-        return self._found(weights, rows, kappa * float(solution.lam[0]))
+        return self._found(weights, rows, kappa * float(solution.numbers[0, 0]))
 
     def _most_telling(self, weights: Array, rows: Lumped) -> Lumped:
         """Return the problem with the rows, in their boxes, that make posteriors most extreme.
