@@ -102,7 +102,7 @@ class Tangent:
         """Return the proof."""
         group, lumped = self.group, self.group.lumped
         parts = np.split(self.weights, lumped.starts[1:])
-        values = [{"rule": "blocks", "w": part.tolist()} for part in parts]
+        values = [{"rule": "contraction", "w": part.tolist()} for part in parts]
         t = self.weights @ lumped.rows
         share = {"rule": "share", "q": 1, "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
