@@ -264,4 +264,4 @@ class _Tree:
 
     def _by_value(self, weights: Array) -> Array:
         """Return the sum of the weights of each value's groups."""
-        return np.bincount(self._values, weights, minlength=self._k)
+        return np.bincount(self._values, weights, self._k).astype(float)
