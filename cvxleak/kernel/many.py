@@ -263,6 +263,22 @@ class Many:
         r = np.sum(spread, axis) + (n + 2) * U * np.sum(np.abs(m), axis)
         return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
 
+    def matmul(self, other: Any) -> Many:
+        """Return products of matrices, with the rounding bound of `inner` for each entry.
+
+        It holds whatever the order in which the products are added.
+        """
+        b = Many.of(other)
+        n, u, v = self.m.shape[-1], np.abs(self.m), np.abs(b.m)
+        mine, theirs = (np.broadcast_to(x.r, x.m.shape) for x in (self, b))
+        r = u @ theirs + mine @ (v + theirs) + (n + 2) * U * (u @ v)
+        return Many(self.m @ b.m, _outward(r * (1 + (n + 8) * 2.0**-50)))
+
+    def swapaxes(self, one: int, other: int) -> Many:
+        """Return it with two axes exchanged."""
+        r = np.broadcast_to(self.r, self.m.shape)
+        return Many(self.m.swapaxes(one, other), r.swapaxes(one, other))
+
     def soft(self, terms: Sequence[Any]) -> Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
 
@@ -327,6 +343,10 @@ class Balls(np.ndarray):
         """Return inner products along an axis."""
         found = (self * other).sum(axis, keepdims=True).squeeze(axis)
         return found if found.ndim else found.item()
+
+    def matmul(self, other: Any) -> Any:
+        """Return products of matrices."""
+        return np.matmul(self, other)
 
 
 _as_balls = np.frompyfunc(lambda x: x if isinstance(x, arb | Counted) else arb(x), 1, 1)

@@ -287,24 +287,26 @@ class Boxes:
 
     def _abel(self, increments: Array) -> Array:
         """Return boxes from what the increments of u, and their negatives, are at most."""
-        high, low = increments[:, 0, None], -increments[:, 1, None]
-        sides = [((-sums) * high).max((-sums) * low) for sums in (self.sums, -self.sums)]
-        return np.stack([side.inner(1.0).upper() for side in sides], 1)
+        # <q, u> = -<sums, increments>, and its negative.
+        high, low = map(self.lift, (increments[:, 0], increments[:, 1]))
+        none = self.sums * 0.0
+        up, down = self.sums.max(none).swapaxes(0, 1), (-self.sums).max(none).swapaxes(0, 1)
+        sides = (high.matmul(down) + low.matmul(up), high.matmul(up) + low.matmul(down))
+        return np.stack([side.upper() for side in sides], 1)
 
     def _near(self, z: Any, v: Any, a: Any, k: Any, h: Array) -> Array:
         """Return boxes by NEAR."""
         d = self.x.shape[1]
-        r = v[:, :, None].inner(self.rows, 1)
+        r, q = v.matmul(self.rows), self.q.swapaxes(0, 1)
         p = v[:, :, None] * self.rows / r[:, None]
-        excess = p.inner((k.exp() - 1.0 - k)[:, :, None], 1)[:, None]
-        w = p[:, None].inner(self.q[:, None])
-        along = w[:, :, :, None].inner(self.x, 2)
+        excess = p.inner((k.exp() - 1.0 - k)[:, :, None], 1)
+        w = p.matmul(q).swapaxes(1, 2)
+        along = w.matmul(self.lift(self.x))
         rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
         rest = rest / self.scale
-        at = (r.log() - self.log_t)[:, None].inner(self.q)
-        none = self.q * 0.0
-        sides = [(at, self.q.max(none)), (-at, (-self.q).max(none))]
-        return np.stack([(x + rest + excess.inner(q)).upper() for x, q in sides], 1)
+        at, none = (r.log() - self.log_t).matmul(q), q * 0.0
+        sides = [(at, q.max(none)), (-at, (-q).max(none))]
+        return np.stack([(x + rest + excess.matmul(part)).upper() for x, part in sides], 1)
 
     def bound(self, ends: Array) -> Any:
         """Return what f is at most at a fixed point in a box, by RATIO and RESIDUAL."""
