@@ -29,6 +29,7 @@ from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import METER
 from cvxleak.kernel.reading import pack
+from cvxleak.kernel.view import View
 
 __all__ = ["GroupSearch", "Progress"]
 
@@ -92,6 +93,27 @@ class Alphabet:
     def term(self) -> Term:
         """Return the term."""
         return self.group.closed(0.0, {"rule": "alphabet"})
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An output that ignores the data leaks nothing: a rise of 0, or a factor of 1."""
+
+    upper: float
+
+    @staticmethod
+    def applies(view: View) -> bool:
+        """Whether all rows are equal as written, and the gain before the output is taken off."""
+        keys = {row.key for row in view.rows}
+        return view.times != 0 and view.exact and view.extra is None and len(keys) == 1
+
+    def upper_at(self, surplus: float) -> float:
+        """Return the same: no floor counts."""
+        return self.upper
+
+    def term(self) -> Term:
+        """Return the term."""
+        return {"rule": "equal"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +209,9 @@ class GroupSearch:
             self._least = group.objective(1.0).least(len(group.lumped.values))[0]
         self._trees: list[Growing] = []
         self._proofs: list[Any] = []
-        if group.view.information:
+        if Ignored.applies(group.view):
+            self._proofs.append(Ignored(0.0 if self._least is None else 1.0))
+        elif group.view.information:
             self._proofs.append(Alphabet(group))
         else:
             self._grow_cells(self._whole())
