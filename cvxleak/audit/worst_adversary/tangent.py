@@ -5,7 +5,7 @@ For every distribution t of the output and lam >= 0,
     I(A;Y) <= lam log sum_a exp(phi_a / lam) - lam b,
     phi_a = max_v D(v R_a || t) + <v, e> + lam (H(v) + <v, log m_a>),
 
-e what is added for a real output. Let eta_a be the contraction of the rows of a value (CONTRACT (a)
+e what is added for a real output. Let eta_a be the contraction of the rows of a value (CONTRACT
 in `cvxleak.kernel.lemmas`). For lam >= eta_a the maximum is of a concave function, and its tangent
 at any distribution w of the groups proves
 
