@@ -51,6 +51,9 @@ ROUGH = 0.02
 """What merging may cost at first, as a share of the leakage, where the tolerance allows too little.
 """
 
+SMOOTHING = 0.1
+"""What rows without zeros may hide, as a share of the gap."""
+
 SECOND = 0.2
 """What the tree that S says is second does, as a share of the first one's work."""
 
@@ -283,8 +286,10 @@ class GroupSearch:
         """Begin the trees: the one that S says is to be first, and then the other."""
         group, ascent = self.group, self.ascent
         target, resolution = progress.target()
-        if not possible(group):
+        if not (group.view.information and group.view.exact):
             return self._plant_cells(resolution)
+        if not possible(group):
+            group = group.smoothed(SMOOTHING * resolution)
         multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
         self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
         reach = self.sharing.bound + SPARE * resolution
