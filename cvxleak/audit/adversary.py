@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from cvxleak.audit.cases import law_leakage
+from cvxleak.audit.cases import statement_of, value_at
 from cvxleak.core.validation import Array, frozen_array
 from cvxleak.core.value import Value
 from cvxleak.measures import (
@@ -20,7 +20,7 @@ from cvxleak.measures import (
     posterior_bayes_vulnerability,
 )
 from cvxleak.model import ChannelSet, Guess, Lumped, Mechanism, Prior
-from cvxleak.model.gain_form import GainForm
+from cvxleak.model.gain_form import LEAKAGE, GainForm
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.violations import expand
 from cvxleak.model.restricted import Restricted, restrict
@@ -175,14 +175,15 @@ class IndependentAdversary(Value):
     @property
     def leakage(self) -> float:
         """I(X_i;Y) under this prior, in nats (floating point)."""
-        (record,) = self.records
-        return law_leakage(self.mechanism, record, self.laws)
+        return self._value(LEAKAGE)
 
     def guess(self) -> tuple[float, float]:
         """Return the probability of guessing the record right, before and after the output."""
-        (record,) = self.records
-        after = law_leakage(self.mechanism, record, self.laws, GainForm(Guess(), "posterior"))
-        return max(self.laws[record]), after
+        return max(self.laws[self.records[0]]), self._value(GainForm(Guess(), "posterior"))
+
+    def _value(self, told: GainForm) -> float:
+        content = {"mechanism": self.mechanism.to_dict(), "record": None, "entropy_floor": 0}
+        return value_at(statement_of(content | told.to_dict()), self.records[0], self.laws)
 
     @property
     def entropy(self) -> float:

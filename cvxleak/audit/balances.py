@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit, Reporter
-from cvxleak.audit.search.turns import audit_in_turns
-from cvxleak.core.clock import WORK_LIMIT, Clock, Progress
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
-from cvxleak.core.validation import instance, real_number, short
-from cvxleak.model import Mechanism, RealOutput
+from cvxleak.core.validation import instance, short
+from cvxleak.model import Mechanism
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.proofs import Certificate
@@ -27,6 +24,9 @@ def balance(
     entropy_floor: float,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    tol: float = TOLERANCE,
+    time_limit: float | None = None,
+    work_limit: float | None = WORK_LIMIT,
     **options: Any,
 ) -> Bound:
     """Bound the balance function g(b) = C_1 - C_1^b (DALENIUS Definition 10).
@@ -35,7 +35,7 @@ def balance(
     C_1 minus the upper bound on C_1^b; its upper bound is the upper bound on C_1 minus the lower
     bound on C_1^b. The witness is the pair of adversaries that attain the lower bounds on C_1 and
     C_1^b. Both capacities are bounded as tightly as the tolerance on the difference requires,
-    alternately, within one time limit.
+    within one time limit.
 
     Parameters
     ----------
@@ -44,8 +44,10 @@ def balance(
         b, in nats.
     adversaries : Knowledge or iterable of Knowledge, optional
         Further constraints on the adversaries' priors, at both floors.
+    tol, time_limit, work_limit
+        As for `Problem.solve`; `time_limit` covers both audits together, `work_limit` is for each.
     **options
-        As for `RecordLeakage`; `time_limit` covers both audits together, `work_limit` is for each.
+        As for `RecordLeakage`.
 
     Examples
     --------
@@ -56,47 +58,12 @@ def balance(
     balance: 0 to ... nats (CERTIFIED)
     """
     problems = [RecordLeakage(mechanism, b, adversaries=adversaries) for b in (0.0, entropy_floor)]
-    return _balance(problems, **options)
-
-
-def _balance(
-    problems: Sequence[RecordLeakage],
-    *,
-    tol: float = TOLERANCE,
-    time_limit: float | None = None,
-    work_limit: float | None = WORK_LIMIT,
-    rng: int | np.random.Generator | None = 0,
-    verbose: bool = False,
-    progress: Progress | None = None,
-) -> Bound:
-    gap, report = Gap(tol), Reporter(verbose, progress)
-    clock = Clock(time_limit, work_limit, searches=len(problems))
-    if isinstance(problems[0].mechanism.noise, RealOutput):
-        free, bound = _one_by_one(
-            problems, gap, clock, work_limit=work_limit, rng=rng, progress=report
-        )
-    else:
-        audits = [Audit(problem, rng) for problem in problems]
-        free, bound = audit_in_turns(audits, gap, clock, report)
-    found = balance_of(free, bound, tol=tol, **clock.limits)
-    if found.stats["stopped"] is Stopped.INTERRUPTED:
-        raise SolveInterrupted(found)
-    return found
-
-
-def _one_by_one(
-    problems: Sequence[RecordLeakage], gap: Gap, clock: Clock, **options: Any
-) -> list[Bound]:
-    """Solve problems, each in an even part of the time that is left; after Ctrl-C, in none."""
-    bounds: list[Bound] = []
-    try:
-        for left, problem in zip(range(len(problems), 0, -1), problems, strict=True):
-            bounds.append(problem.solve(tol=gap.tol, time_limit=clock.share(left), **options))
-    except SolveInterrupted as error:
-        bounds.append(error.bound)
-        rest = problems[len(bounds) :]
-        bounds += [problem.solve(tol=gap.tol, time_limit=0.0) for problem in rest]
-    return bounds
+    solve = [partial(problem.solve, tol=tol, **options) for problem in problems]
+    clock = Clock(time_limit, work_limit, searches=2)
+    parts, interrupted = _in_turn(solve, clock)
+    if interrupted:
+        raise SolveInterrupted(_difference(parts, tol))
+    return balance_of(*parts, tol=tol, **clock.limits)
 
 
 def balance_of(
@@ -138,71 +105,80 @@ def balance_of(
     >>> print(balance_of(free, bound, tol=1e-2))
     balance: 0.3177... to 0.3177... nats (CERTIFIED)
     """
-    allowed = real_number(tol, "tol", 0.0, open_low=True, open_high=True)
-    clock = Clock(time_limit)
+    gap, clock = Gap(tol), Clock(time_limit, work_limit, searches=2)
     whole = _certificate(free, "free").problem
     if whole != {**_certificate(bound, "bound").problem, "entropy_floor": 0.0}:
         raise ValidationError(
             f"free: found an audit at a floor of {short(whole['entropy_floor'])}; an audit at a "
             "floor of 0 is needed, of the same mechanism and records as `bound`"
         )
-    wanted = 0.4 * allowed * (free.lower - bound.upper)
-    cut, refined = False, []
-    for part in (free, bound):
-        if not cut and _sharp(part) and 0 < wanted < part.gap:
-            try:
-                part = part.refine(wanted / part.upper, clock.limit, work_limit)
-            except SolveInterrupted as error:
-                part, cut = error.bound, True
-        refined.append(part)
-    free, bound = refined
-    # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
-    lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
-    upper = math.nextafter(free.upper - bound.lower, math.inf)
-    parts = {"capacity": _certificate(free, "free"), "leakage": _certificate(bound, "bound")}
-    certificate = Certificate(
-        "balance",
-        parts["leakage"].problem,
-        lower,
-        upper,
-        _difference(parts["capacity"].witness, parts["leakage"].proof),
-        _difference(parts["capacity"].proof, parts["leakage"].witness),
-    )
-    found = Bound.proved(
-        "balance",
-        lower,
-        upper,
-        tol=allowed,
-        witness=(free.witness, bound.witness),
-        certificate=certificate,
-        stats=_together(free.stats, bound.stats),
-    )
-    if cut:
+    wanted = 0.4 * gap.tol * (free.lower - bound.upper)
+
+    def refined(part: Bound, **limits: Any) -> Bound:
+        ended = part.status is Status.CERTIFIED and part.stats.get("stopped") is Stopped.TOLERANCE
+        small = ended and 0 < wanted < part.gap
+        return part.refine(wanted / part.upper, **limits) if small else part
+
+    refine = [partial(refined, part) for part in (free, bound)]
+    parts, interrupted = _in_turn(refine, clock)
+    found = _difference(parts, gap.tol)
+    if interrupted:
         raise SolveInterrupted(found)
     return found
 
 
-def _difference(capacity: Mapping[str, Any], leakage: Mapping[str, Any]) -> dict[str, Any]:
+def _in_turn(steps: Sequence[Callable[..., Bound]], clock: Clock) -> tuple[list[Bound], bool]:
+    """Take steps, each in an even part of the time and work that is left; after Ctrl-C, in none.
+
+    Also return whether there was one.
+    """
+    found: list[Bound] = []
+    interrupted = False
+    for place, step in enumerate(steps):
+        parts = len(steps) - place
+        limits = {name: x if x is None else x / parts for name, x in clock.limits.items()}
+        try:
+            found.append(step(**(limits | {"time_limit": 0.0} if interrupted else limits)))
+        except SolveInterrupted as error:
+            found.append(error.bound)
+            interrupted = True
+    return found, interrupted
+
+
+def _difference(parts: Sequence[Bound], tol: float) -> Bound:
+    """Return the bounds on the difference that the bounds of two audits prove."""
+    free, bound = parts
+    # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
+    lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
+    upper = math.nextafter(free.upper - bound.lower, math.inf)
+    capacity, leakage = _certificate(free, "free"), _certificate(bound, "bound")
+    reasons = [part.stats.get("stopped", Stopped.TOLERANCE) for part in parts]
+    return Bound.proved(
+        "balance",
+        lower,
+        upper,
+        tol=tol,
+        witness=(free.witness, bound.witness),
+        certificate=Certificate(
+            "balance",
+            leakage.problem,
+            lower,
+            upper,
+            _term(capacity.witness, leakage.proof),
+            _term(capacity.proof, leakage.witness),
+        ),
+        stats={
+            "method": "two audits, with and without the entropy floor, because the balance is "
+            "their difference",
+            "seconds": sum(part.stats.get("seconds", 0.0) for part in parts),
+            "nodes": sum(part.stats.get("nodes", 0) for part in parts),
+            "stopped": next((x for x in reasons if x is not Stopped.TOLERANCE), reasons[0]),
+        },
+    )
+
+
+def _term(capacity: Mapping[str, Any], leakage: Mapping[str, Any]) -> dict[str, Any]:
     return {"rule": "difference", "capacity": dict(capacity), "leakage": dict(leakage)}
-
-
-def _sharp(bound: Bound) -> bool:
-    """Whether an audit reached its tolerance, so that it can be continued with a smaller one."""
-    interrupted = bound.stats.get("stopped") is Stopped.INTERRUPTED
-    return bound.status is Status.CERTIFIED and not interrupted
-
-
-def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the statistics of audits taken together; the first that had to stop says why."""
-    reasons = [part["stopped"] for part in parts if "stopped" in part]
-    early = (reason for reason in reasons if reason is not Stopped.TOLERANCE)
-    return {
-        "method": "two audits, with and without the entropy floor, because the balance is their "
-        "difference",
-        "seconds": sum(part.get("seconds", 0.0) for part in parts),
-        "nodes": sum(part.get("nodes", 0) for part in parts),
-        "stopped": next(early, Stopped.TOLERANCE),
-    }
 
 
 def _certificate(bound: Bound, name: str) -> Certificate:

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from html import escape
 from itertools import combinations
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from flint import fmpq
 from numpy.typing import ArrayLike
 
-from cvxleak.audit.claim_search import (
-    Found,
-    Laws,
-    worst_for_divergence,
-    worst_for_event,
-    worst_for_shift,
-    worst_for_zcdp,
-)
+from cvxleak.audit.claim_search import Distinguished, Pair, covers, worst
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction, stacked
 from cvxleak.core.validation import dimensions, in_order, privacy_level, real_number, short
 from cvxleak.core.value import preview
-from cvxleak.exact.balls import precision
-from cvxleak.exact.rationals import log_above, log_below
+from cvxleak.kernel.claims import KINDS
+from cvxleak.kernel.numbers import lower, precision, rational, upper
 from cvxleak.model import Channel, Mechanism, Prior, as_channel
 from cvxleak.model.prior import named_law
 from cvxleak.problem import Bound
@@ -41,6 +34,9 @@ ROUNDING = 1e-13
 
 SIMPLE = 1000
 """Largest denominator of a ratio that is worth writing down exactly."""
+
+PARAMETERS = {"dp-profile": "delta", "gaussian-dp": "mu", "renyi-dp": "epsilon", "zcdp": "rho"}
+"""What is bounded by each kind of certificate."""
 
 TOLERANCE = 1e-3
 """Relative gap between the bounds of a parameter that is searched for; the others have none."""
@@ -148,18 +144,30 @@ class ClaimCheck:
         return f"{text}; {self.remedy}" if self.remedy and not self.passed else text
 
 
-class _Asked(NamedTuple):
-    """A claim: in words, its parameter, the kind of certificate, and more parts of its problem."""
+class _Claim(NamedTuple):
+    """A claim in words, its parameter, and the kind of certificate that decides it.
 
-    claim: str
+    `search` says how well it distinguishes two distributions, `written` how a user states it. Where
+    only the last digits of floats decide, `exact` does, if there is one.
+    """
+
+    text: str
     stated: float
     kind: str
-    name: str
-    level: Mapping[str, Any]
+    written: str
+    search: Callable[[Pair], Distinguished]
+    level: Mapping[str, Any] = {}
     odds: Fraction | None = None
+    exact: _Claim | None = None
 
 
-Compared = tuple[Any, list[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
+class _Compared(NamedTuple):
+    """Output distributions, which pairs of them are compared, and labels."""
+
+    matrix: Any
+    pairs: list[tuple[int, int]]
+    labels: Sequence[Hashable]
+    outputs: Sequence[Hashable]
 
 
 def check_claim(
@@ -265,96 +273,64 @@ def check_claim(
     >>> print(check_claim(wrong, zcdp=0.125))
     FAIL: 0.125-zCDP; rho is 0.424741 nats: (0, 2, 2) against (0, 3, 1) at order 1.4738, output [2]
     """
-    asked = _asked(_level(epsilon, ratio), delta, zcdp, renyi, gdp)
+    given = {"epsilon": epsilon, "ratio": ratio, "zcdp": zcdp, "renyi": renyi, "gdp": gdp}
+    claim = _claim({name: x for name, x in given.items() if x is not None}, delta)
     compared = _compared(first, second)
-    answer = _answer(asked, compared)
-    remedy = _remedy(asked, answer, compared[0])
-    if asked.level.get("alpha") == "inf" and not _decided(asked, answer.bound):
-        answer = _answer(_at_level(asked), compared)
+    answer = _answer(claim, compared)
+    upper_end, stated = answer.bound.upper, claim.stated
+    near = abs(upper_end - stated) <= ROUNDING * (1 + stated)
+    remedy = "" if not near or answer.passed else _remedy(claim, answer.bound, compared.matrix)
+    if claim.exact is not None and (answer.verdict == "OPEN" or (near and claim.odds)):
+        answer = _answer(claim.exact, compared)
     return replace(answer, remedy=remedy)
 
 
-def _answer(asked: _Asked, compared: Compared) -> ClaimCheck:
+def _answer(claim: _Claim, compared: _Compared) -> ClaimCheck:
     """Return what is claimed, and bounds on its parameter."""
     matrix, pairs, labels, outputs = compared
     begun = perf_counter()
-    laws = [Laws(matrix[u], matrix[v]) for u, v in pairs]
-    found = _worst(asked, laws + [one.flipped for one in laws])
-    u, v = [*pairs, *((v, u) for u, v in pairs)][found.place]
-    problem = {"matrix": matrix.tolist(), "pairs": [list(pair) for pair in pairs], **asked.level}
+    ways = [*pairs, *((v, u) for u, v in pairs)]
+    laws = [Pair(matrix[u], matrix[v]) for u, v in ways]
+    each = [claim.search(one) for one in laws]
+    place = worst(each)
+    (u, v), found = ways[place], each[place]
+    problem = {"matrix": matrix.tolist(), "pairs": [list(pair) for pair in pairs], **claim.level}
     below: dict[str, Any] = {"rule": "pair", "pair": [u, v]}
     above: dict[str, Any] = {"rule": "pairs"}
-    if found.orders is not None:
-        below["order"] = found.order
-        both = zip(found.orders[: len(pairs)], found.orders[len(pairs) :], strict=True)
-        above = {"rule": "orders", "orders": [list(one) for one in both]}
-    elif asked.kind == "gaussian-dp":
+    if claim.kind == "zcdp":
+        orders = covers(laws, found.value, claim.stated)
+        both = zip(orders[: len(pairs)], orders[len(pairs) :], strict=True)
+        below["order"], above = found.order, {"rule": "orders", "orders": list(map(list, both))}
+    elif claim.kind == "gaussian-dp":
         below["outputs"] = found.outputs
-    prover = PROVERS[asked.kind]
     with precision():
-        lower, upper, *_ = prover.prove(problem, below, above)
-    parts = (asked.kind, problem, lower, upper, below, above)
+        statement = KINDS[claim.kind].read(problem)
+        low, high = lower(statement.lower(below)), upper(statement.upper(above))
+    unit = PROVERS[claim.kind].unit_of(problem)
+    seen = tuple(outputs[y] for y in found.outputs)
     bound = Bound.proved(
-        asked.name,
-        lower,
-        upper,
+        PARAMETERS[claim.kind],
+        low,
+        high,
         tol=TOLERANCE,
-        unit=prover.unit_of(problem),
-        witness=Distinction(
-            labels[u], labels[v], tuple(outputs[y] for y in found.outputs), found.order
-        ),
-        certificate=Certificate(*parts, unit=prover.unit_of(problem)),
+        unit=unit,
+        witness=Distinction(labels[u], labels[v], seen, found.order),
+        certificate=Certificate(claim.kind, problem, low, high, below, above, unit=unit),
         stats={
             "method": "the worst pair of inputs, because a claim about a single channel is decided "
             "by finitely many pairs",
             "seconds": perf_counter() - begun,
         },
     )
-    return ClaimCheck(asked.claim, asked.stated, bound)
+    return ClaimCheck(claim.text, claim.stated, bound)
 
 
-def _worst(asked: _Asked, laws: Sequence[Laws]) -> Found:
-    """Return which of the distributions are distinguished best, and how."""
-    if asked.kind == "zcdp":
-        return worst_for_zcdp(laws, asked.stated)
-    if asked.kind == "dp-profile" and asked.stated == 0:
-        return worst_for_divergence(laws, math.inf)
-    if asked.kind == "renyi-dp":
-        return worst_for_divergence(laws, float(asked.level["alpha"]))
-    if asked.kind == "dp-profile":
-        return worst_for_event(laws, privacy_level(asked.level["epsilon"], "epsilon")[0])
-    return worst_for_shift(laws)
-
-
-def _decided(asked: _Asked, bound: Bound) -> bool:
-    """Whether bounds on the least epsilon, which are floats, prove or refute the claim."""
-    stated = asked.stated
-    low, high = stated, stated
-    if asked.odds is not None:
-        odds = fmpq(asked.odds.numerator, asked.odds.denominator)
-        low, high = log_below(odds), log_above(odds)
-    return _at_most(bound.upper, low) or not _at_most(bound.lower, high)
-
-
-def _at_level(asked: _Asked) -> _Asked:
-    """Return the same claim as one about the least delta at its epsilon."""
-    level = f"log({asked.odds})" if asked.odds is not None else asked.stated
-    claim = asked.claim if asked.odds is not None else f"{asked.stated!r}-DP"
-    return _Asked(claim, 0.0, "dp-profile", "delta", {"epsilon": level})
-
-
-def _remedy(asked: _Asked, answer: ClaimCheck, matrix: Any) -> str:
+def _remedy(claim: _Claim, bound: Bound, matrix: Any) -> str:
     """Say what to write instead, where only the last digits of floats decide."""
-    bound, stated = answer.bound, asked.stated
-    if _at_most(bound.upper, stated) or not bound.upper - stated <= ROUNDING * (1 + stated):
-        return ""
-    excess = float(fraction(bound.upper) - fraction(stated))
-    keyword = {"rho": "zcdp", "mu": "gdp"}.get(bound.name, bound.name)
-    value = repr(bound.upper)
-    if asked.level.get("alpha", "inf") != "inf":
-        keyword, value = "renyi", f"({asked.level['alpha']!r}, {value})"
-    text = f"it holds up to {excess:.0e}, the rounding of your numbers; write {keyword}={value}"
-    odds = _near_odds(bound, matrix) if asked.level.get("alpha") == "inf" else None
+    excess = float(fraction(bound.upper) - fraction(claim.stated))
+    instead = claim.written.format(repr(bound.upper))
+    text = f"it holds up to {excess:.0e}, the rounding of your numbers; write {instead}"
+    odds = None if claim.exact is None else _near_odds(bound, matrix)
     if odds is None:
         return text
     return f'{text}, or exact numbers: probabilities such as "3/4" and epsilon="log({odds})"'
@@ -369,73 +345,71 @@ def _near_odds(bound: Bound, matrix: Any) -> Fraction | None:
     return simple if abs(odds / simple - 1) <= ROUNDING else None
 
 
-Level = tuple[str, float, Fraction | None]
+# Claims ----------------------------------------------------------------------------------------
 
 
-def _level(epsilon: Any, ratio: Any) -> Level | None:
-    """Return the keyword of a claimed epsilon, the epsilon, and e^epsilon if that is exact."""
-    if ratio is None:
-        return (
-            None
-            if epsilon is None
-            else ("epsilon", *privacy_level(epsilon, "epsilon", open_high=True))
-        )
-    if epsilon is not None:
-        raise ValidationError("ratio: found epsilon as well; ratio is e^epsilon, in its place")
-    odds = fraction(real_number(ratio, "ratio", 1.0, open_high=True))
-    return "ratio", privacy_level(f"log({odds})", "ratio")[0], odds
-
-
-def _asked(
-    epsilon: Level | None,
-    delta: float | None,
-    zcdp: float | None,
-    renyi: tuple[float, float] | None,
-    gdp: float | None,
-) -> _Asked:
+def _claim(given: Mapping[str, Any], delta: float | None) -> _Claim:
     """Return the one claim that is made."""
-    made = {"zcdp": zcdp, "renyi": renyi, "gdp": gdp}
-    named = [epsilon[0]] if epsilon is not None else []
-    named += [name for name, value in made.items() if value is not None]
-    if len(named) != 1:
-        found = " and ".join(named) or "no claim"
+    if {"epsilon", "ratio"} <= set(given):
+        raise ValidationError("ratio: found epsilon as well; ratio is e^epsilon, in its place")
+    if len(given) != 1:
+        found = " and ".join(given) or "no claim"
         raise ValidationError(
             f"epsilon: found {found}; exactly one of epsilon (with delta), zcdp, renyi and gdp "
             "is needed"
         )
-    if delta is not None and epsilon is None:
+    ((name, value),) = given.items()
+    if name in ("epsilon", "ratio"):
+        return _of_epsilon(name, value, delta)
+    if delta is not None:
         raise ValidationError(
             f"delta: found {short(delta)} without epsilon; it is only allowed together with epsilon"
         )
-    if epsilon is not None:
-        _, level, odds = epsilon
-        text = f"{level:.10g}" if odds is None else f"log({odds})"
-        allowed = 0.0 if delta is None else real_number(delta, "delta", 0.0, 1.0)
-        if allowed == 0:
-            return _Asked(f"{text}-DP", level, "renyi-dp", "epsilon", {"alpha": "inf"}, odds)
-        claim = f"({text}, {allowed:.10g})-DP"
-        return _Asked(
-            claim, allowed, "dp-profile", "delta", {"epsilon": level if odds is None else text}
-        )
-    if zcdp is not None:
-        rho = real_number(zcdp, "zcdp", 0.0, open_high=True)
-        return _Asked(f"{rho:.10g}-zCDP", rho, "zcdp", "rho", {})
-    if gdp is not None:
-        mu = real_number(gdp, "gdp", 0.0, open_high=True)
-        return _Asked(f"{mu:.10g}-Gaussian DP", mu, "gaussian-dp", "mu", {})
-    both = in_order(renyi, "renyi")  # pyright: ignore[reportArgumentType]
+    if name == "renyi":
+        return _of_order(value)
+    x = real_number(value, name, 0.0, open_high=True)
+    if name == "zcdp":
+        return _Claim(f"{x:.10g}-zCDP", x, "zcdp", "zcdp={}", Pair.rate)
+    return _Claim(f"{x:.10g}-Gaussian DP", x, "gaussian-dp", "gdp={}", Pair.shift)
+
+
+def _of_epsilon(name: str, value: Any, delta: float | None) -> _Claim:
+    """Return the claim of an epsilon, with a delta or alone; e^epsilon may be an exact number."""
+    if name == "ratio":
+        value = f"log({fraction(real_number(value, name, 1.0, open_high=True))})"
+    epsilon, odds = privacy_level(value, name, open_high=True)
+    text = f"{epsilon:.10g}" if odds is None else f"log({odds})"
+    allowed = 0.0 if delta is None else real_number(delta, "delta", 0.0, 1.0)
+    if allowed == 0:
+        return _without_delta(f"{text}-DP", epsilon, odds)
+    level, text = {"epsilon": epsilon if odds is None else text}, f"({text}, {allowed:.10g})-DP"
+    search = partial(Pair.event, epsilon=epsilon)
+    return _Claim(text, allowed, "dp-profile", "delta={}", search, level)
+
+
+def _of_order(value: Any) -> _Claim:
+    """Return a claim of Rényi differential privacy."""
+    both = in_order(value, "renyi")
     if len(both) != 2:
-        raise ValidationError(f"renyi: found {short(renyi)}; (alpha, epsilon) is needed")
+        raise ValidationError(f"renyi: found {short(value)}; (alpha, epsilon) is needed")
     alpha = real_number(both[0], "renyi", 1.0, open_low=True)
-    level = real_number(both[1], "renyi", 0.0, open_high=True)
-    claim = f"({alpha:.10g}, {level:.10g})-Rényi DP"
-    stored = "inf" if math.isinf(alpha) else alpha
-    return _Asked(claim, level, "renyi-dp", "epsilon", {"alpha": stored})
+    epsilon = real_number(both[1], "renyi", 0.0, open_high=True)
+    text = f"({alpha:.10g}, {epsilon:.10g})-Rényi DP"
+    if math.isinf(alpha):
+        return _without_delta(text, epsilon)
+    written, search = f"renyi=({alpha!r}, {{}})", partial(Pair.divergence, order=alpha)
+    return _Claim(text, epsilon, "renyi-dp", written, search, {"alpha": alpha})
 
 
-def _compared(
-    first: Mechanism | Channel | Prior | ArrayLike, second: Channel | Prior | ArrayLike | None
-) -> Compared:
+def _without_delta(text: str, epsilon: float, odds: Fraction | None = None) -> _Claim:
+    """Return the claim of an epsilon alone: the least delta at it is 0 exactly if it is true."""
+    search = partial(Pair.divergence, order=math.inf)
+    same, level = (f"{epsilon!r}-DP", epsilon) if odds is None else (text, f"log({odds})")
+    exact = _Claim(same, 0.0, "dp-profile", "", search, {"epsilon": level})
+    return _Claim(text, epsilon, "renyi-dp", "epsilon={}", search, {"alpha": "inf"}, odds, exact)
+
+
+def _compared(first: Any, second: Any) -> _Compared:
     """Return the rows, the pairs of them that are compared, and the labels."""
     if second is not None:
         return _row_by_row(first, second)
@@ -448,10 +422,10 @@ def _compared(
         raise ValidationError(
             "first: found no two inputs to compare; at least two inputs, or `second`, are needed"
         )
-    return channel.matrix, pairs, channel.inputs, channel.outputs
+    return _Compared(channel.matrix, pairs, channel.inputs, channel.outputs)
 
 
-def _row_by_row(first: Any, second: Any) -> Compared:
+def _row_by_row(first: Any, second: Any) -> _Compared:
     """Return the rows of two channels, those of equal place as pairs."""
     if isinstance(first, Mechanism):
         raise ValidationError(
@@ -464,12 +438,10 @@ def _row_by_row(first: Any, second: Any) -> Compared:
             f"second: found {short(second)} with outputs {preview(other.outputs)}; it needs as "
             f"many rows as first, and the same outputs, {preview(one.outputs)}"
         )
-    k = len(one.inputs)
-    alone = k == 1
-    labels = ["first"] * k if alone else [("first", x) for x in one.inputs]
-    labels += ["second"] * k if alone else [("second", x) for x in other.inputs]
+    k, named = len(one.inputs), (("first", one), ("second", other))
+    labels = [name if k == 1 else (name, x) for name, rows in named for x in rows.inputs]
     matrix = stacked([one.matrix, other.matrix])
-    return matrix, [(i, k + i) for i in range(k)], labels, one.outputs
+    return _Compared(matrix, [(i, k + i) for i in range(k)], labels, one.outputs)
 
 
 def _as_rows(given: Any, name: str) -> Channel:
@@ -477,19 +449,14 @@ def _as_rows(given: Any, name: str) -> Channel:
     given = given if hasattr(given, "columns") else named_law(given)
     if isinstance(given, Prior):
         return Channel(given.probabilities[None], outputs=given.labels)
-    if (
-        not isinstance(given, Channel)
-        and not hasattr(given, "iloc")
-        and dimensions(given, name) == 1
-    ):
-        given = [given]
-    return as_channel(given, name)
+    table = isinstance(given, Channel) or hasattr(given, "iloc")
+    return as_channel(given if table or dimensions(given, name) != 1 else [given], name)
 
 
 def _at_most(one: float, other: float) -> bool:
     if not (math.isfinite(one) and math.isfinite(other)):
         return one <= other
-    return fraction(one) <= fraction(other)
+    return rational(one) <= rational(other)
 
 
 def _ends(bound: Bound, stated: float) -> str:
@@ -497,20 +464,10 @@ def _ends(bound: Bound, stated: float) -> str:
 
     So a claim of 1 is not said to fail because "epsilon is 1".
     """
-
-    def shown(digits: int) -> list[str]:
-        return [f"{end:.{digits}g}" for end in (bound.lower, bound.upper)]
-
-    texts = next(
-        (
-            shown(digits)
-            for digits in range(6, 17)
-            if all(
-                (float(text) <= stated) == (end <= stated)
-                for text, end in zip(shown(digits), (bound.lower, bound.upper), strict=True)
-            )
-        ),
-        shown(17),
-    )
-    ends = " to ".join(dict.fromkeys(texts))
-    return ends if bound.unit == "probability" else f"{ends} {bound.unit}"
+    ends, texts, digits = (bound.lower, bound.upper), ["", ""], 5
+    told = [end <= stated for end in ends]
+    while digits == 5 or (digits < 17 and [float(text) <= stated for text in texts] != told):
+        digits += 1
+        texts = [f"{end:.{digits}g}" for end in ends]
+    shown = " to ".join(dict.fromkeys(texts))
+    return shown if bound.unit == "probability" else f"{shown} {bound.unit}"

@@ -2,7 +2,7 @@
 
 Where each distribution lies in a known polytope, the maximum is over finitely many cases
 (`cvxleak.audit.cases`). Under a floor on the sum of the entropies, the lower bound comes from a
-local search, and the upper bound is the smaller of two proved ones.
+local search, and the upper bound is the smaller of two proved ones (`product_search`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,13 @@ from typing import Any
 import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 from scipy.special import entr
 
 from cvxleak.audit.adversary import IndependentAdversary
-from cvxleak.audit.cases import (
-    interval,
-    known_laws,
-    law_leakage,
-    mixed_laws,
-    per_record,
-    statement_of,
-    weights_of,
-    worst_case,
-    worst_gain,
-)
-from cvxleak.audit.product_search import ProductSearch, value_of
+from cvxleak.audit.cases import Laws, floats, in_case, most_of, statement_of, value_at
+from cvxleak.audit.known_laws import KNOWN, known_laws, least_probabilities, per_record
+from cvxleak.audit.product_search import ProductSearch
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
@@ -54,12 +46,15 @@ from cvxleak.model.gain_form import GainForm
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
+from cvxleak.problem.problem import Found, Once, Search, Toward
 
 __all__ = ["ProductLeakage", "product_leakage"]
 
 DATASETS, TABLE = 1 << 16, 1 << 22
 """Most datasets that product priors under a floor are searched on, and most probabilities."""
+
+BELOW_MOST = 1e-12
+"""Nats by which a floor is below log|X|, which no prior is proved to reach."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,20 +165,15 @@ class ProductLeakage(Problem):
                 f"entropy_floor: found {floor!r} nats; no prior has more than log|X| = "
                 f"{space.max_entropy!r} nats"
             )
+        object.__setattr__(self, "entropy_floor", floor)
         if self.records is not None:
-            records = space.group(self.records)
-            if len(records) > 1:
+            object.__setattr__(self, "records", space.group(self.records))
+            if len(self.attacked) > 1:
                 raise ValidationError(
-                    f"records: found {records}; a single record is needed, since independent "
+                    f"records: found {self.records}; a single record is needed, since independent "
                     "records are attacked one at a time"
                 )
-            object.__setattr__(self, "records", records)
-        object.__setattr__(self, "entropy_floor", floor)
-        given = {
-            name: getattr(self, name)
-            for name in ("laws", "least_probability", "record_floor")
-            if getattr(self, name) is not None
-        }
+        given = {name: getattr(self, name) for name in KNOWN if getattr(self, name) is not None}
         if len(given) + (floor > 0) > 1:
             names = [*given, *(["entropy_floor"] if floor else [])]
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
@@ -193,21 +183,25 @@ class ProductLeakage(Problem):
         object.__setattr__(self, "form", one_of(self.form, FORMS, "form"))
         if not self.told.is_leakage:
             self._check_gain()
-        if not floor:
-            self._count_cases()
-            return
-        cells = space.size * len(outputs)
-        if space.size > DATASETS or cells > TABLE:
+        if floor and (space.size > DATASETS or space.size * len(outputs) > TABLE):
             raise ValidationError(
                 f"mechanism: found {short(space.size)} datasets and {len(outputs)} "
                 f"outputs; product priors under a floor are searched on at most {DATASETS} "
                 f"datasets and {TABLE} probabilities"
             )
+        if not floor:
+            self._count_cases()
 
     @property
     def told(self) -> GainForm:
         """The gain in its form, as the prover takes it."""
         return GainForm(self.gain, self.form)
+
+    @property
+    def attacked(self) -> tuple[int, ...]:
+        """The records over which the maximum is taken."""
+        space = self.mechanism.space
+        return tuple(range(space.records)) if self.records is None else space.group(self.records)
 
     def _check_gain(self) -> None:
         sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
@@ -215,7 +209,7 @@ class ProductLeakage(Problem):
         object.__setattr__(self, "name", f"{self.told.name}, product priors")
         object.__setattr__(self, "unit", self.told.unit)
         if self.entropy_floor:
-            self._of_all_priors(0.0)  # refuses what it does
+            _ = self._of_all_priors  # refuses what it does
             return
         if self.form == "posterior" and self.laws is None:
             raise ValidationError(
@@ -223,31 +217,23 @@ class ProductLeakage(Problem):
                 "adversary who already knows its value has the largest gain; give laws or an "
                 "entropy_floor, or use 'rise' or 'factor'"
             )
-        for k in sizes:
-            if self.gain.rows(k) is None:
-                raise ValidationError(
-                    f"gain: found {short(self.gain)} ({self.form}) of {k} values; of independent "
-                    "records the gains of guesses and of at most a thousand actions are bounded "
-                    "(Guess, GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage "
-                    "bounds it for all adversaries"
-                )
-        lowest = self._least_gain()
-        if self.form == "factor" and not lowest > 0:
+        before = []
+        try:
+            for own in {self._people[i].own for i in self.attacked}:
+                gain = self._statement.gain(len(own[0]))
+                before += [gain.value([arb(x) for x in law]) for _, law in corners(gain, own)]
+        except RefusedError as error:
+            raise ValidationError(
+                f"gain: found {short(self.gain)} ({self.form}): {error}; of independent records "
+                "the gains of guesses and of at most a thousand actions are bounded (Guess, "
+                "GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage bounds it "
+                "for all adversaries"
+            ) from error
+        if self.form == "factor" and not least(before) > 0:
             raise ValidationError(
                 f"form: found 'factor' for {self.gain!r}, which is not positive for all "
                 "distributions of the attacked record; use 'rise'"
             )
-
-    def _least_gain(self) -> Any:
-        """Return the least gain without the output; refuse a gain of too many corners."""
-        found = []
-        try:
-            for own in {self._people[i].own for i in self.attacked}:
-                gain = self._statement.gain(len(own[0]))
-                found += [gain.value([arb(x) for x in law]) for _, law in corners(gain, own)]
-        except RefusedError as error:
-            raise ValidationError(f"gain: {error}") from error
-        return least(found)
 
     def _count_cases(self) -> None:
         """Refuse more totals or cases than are gone through."""
@@ -260,86 +246,78 @@ class ProductLeakage(Problem):
         except RefusedError as error:
             raise ValidationError(f"mechanism: {error}") from error
 
-    @property
-    def attacked(self) -> tuple[int, ...]:
-        """The records over which the maximum is taken."""
-        space = self.mechanism.space
-        return tuple(range(space.records)) if self.records is None else space.group(self.records)
+    # What is to be proved -------------------------------------------------------------------------
 
-    @property
-    def _record(self) -> int | None:
-        return None if self.records is None else self.attacked[0]
+    @cached_property
+    def _statement(self) -> Statement:
+        record = None if self.records is None else self.attacked[0]
+        content = {"mechanism": self.mechanism.to_dict(), "record": record, **self.told.to_dict()}
+        return statement_of(content | self._known)
 
     @property
     def _known(self) -> dict[str, Any]:
         """What is known of the distributions, as a certificate says it."""
+        if self.entropy_floor:
+            return {"entropy_floor": self._floor}
         if self.laws is not None:
             runs = groupby(per_record(self.mechanism.space, self.laws))
-            return {"vertices": [[to_json(laws), len(list(run))] for laws, run in runs]}
+            return {"laws": {"vertices": [[to_json(laws), len(list(run))] for laws, run in runs]}}
         if self.record_floor is not None:
-            return {"record_floor": to_json(self.record_floor)}
-        return {"least_probability": to_json(self.least_probability or 0.0)}
+            return {"laws": {"record_floor": to_json(self.record_floor)}}
+        return {"laws": {"least_probability": to_json(self.least_probability or 0.0)}}
+
+    @property
+    def _floor(self) -> float:
+        most = self.mechanism.space.max_entropy - BELOW_MOST
+        return min(self.entropy_floor, max(most, 0.0))
 
     @cached_property
-    def _least(self) -> tuple[float, float] | tuple[None, None]:
-        """Least probabilities that a record floor allows, a little less and a little more."""
-        return (None, None) if self.record_floor is None else interval(self.record_floor)
+    def _of_all_priors(self) -> RecordLeakage:
+        """The same question about priors that need not be products."""
+        return RecordLeakage(
+            self.mechanism, self._floor, self.records, gain=self.gain, form=self.form
+        )
 
     @cached_property
-    def _statement(self) -> Statement:
-        """What is to be proved."""
-        content = {"mechanism": self.mechanism.to_dict(), "record": self._record}
-        return statement_of({**content, "laws": self._known, **self.told.to_dict()})
+    def _least(self) -> list[dict[str, float]]:
+        """What terms of the upper and of the lower end say of a record floor."""
+        if self.record_floor is None:
+            return [{}, {}]
+        return [{"least": x} for x in least_probabilities(self.record_floor)]
 
     @cached_property
     def _people(self) -> list[Person]:
         """What is known of each record, or a little less of a record floor."""
-        return self._statement.people(self._proved(0))
+        return self._statement.people(*map(proved, self._least[0].values()))
 
     @cached_property
     def _inside(self) -> list[Person]:
         """What is known of each record, or a little more of a record floor."""
-        return self._statement.people(self._proved(1))
+        return self._statement.people(*map(proved, self._least[1].values()))
 
-    def _proved(self, side: int) -> Any:
-        least = self._least[side]
-        return None if least is None else proved(least)
+    # The search -----------------------------------------------------------------------------------
 
     def _search(self, *, rng: int | np.random.Generator | None = 0) -> Search:
         random = generator(rng)
         if not self.entropy_floor:
             return Once(self._run)
-        return ProductSearch(self._of_all_priors(self.entropy_floor), self._witness, random)
-
-    def _of_all_priors(self, floor: float) -> RecordLeakage:
-        """Return the same question about priors that need not be products."""
-        return RecordLeakage(self.mechanism, floor, self.records, gain=self.gain, form=self.form)
-
-    def _witness(self, record: int, laws: Sequence[Array]) -> IndependentAdversary:
-        written = tuple(tuple(law.tolist()) for law in laws)
-        return IndependentAdversary(self.mechanism, (record,), written)
+        return ProductSearch(self._of_all_priors, self._statement, self._at, random)
 
     def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         """Go through the cases, and prove both bounds."""
         statement, people = self._statement, self._people
         with precision():
             audited = statement.audited(people)
-            found = [
-                worst_case(statement, people, i, clock)
-                if self.told.is_leakage
-                else worst_gain(statement, people, i)
-                for i in audited
-            ]
-            best = max(range(len(found)), key=lambda place: found[place].value)
-            record, case = audited[best], found[best]
-            weights = case.spread_over(people, record)
-            below = self._stored(record, weights)
-            above: dict[str, Any] = {"rule": "corners", **self._floored(0)}
+            found = [most_of(statement, people, i, clock) for i in audited]
+            stopped = Stopped.at_limit(clock) if clock.late else Stopped.ROUNDING
+            best = max(range(len(found)), key=lambda place: found[place].values.max())
+            case = int(found[best].values.argmax())
+            own = found[best].weights[case].tolist()
+            adversary, below = self._at(audited[best], in_case(people, audited[best], case, own))
+            above: dict[str, Any] = {"rule": "corners", **self._least[0]}
             if self.told.is_leakage:
-                above["inputs"] = [pack(one.inputs, "<f8") for one in found]
+                above["inputs"] = [pack(one.weights, "<f8") for one in found]
             ends = lower(statement.lower(below)), upper(statement.upper(above))
-        stopped = Stopped.at_limit(clock) if any(one.late for one in found) else Stopped.ROUNDING
-        adversary = self._adversary(record, weights)
         method = (
             "all cases in which the other records are at a vertex of what is known of them, "
             "because the leakage is convex in each of their distributions"
@@ -347,110 +325,85 @@ class ProductLeakage(Problem):
         parts = (statement.problem, below, above)
         return Found(*ends, adversary, parts, stats={"method": method}), stopped
 
-    def _floored(self, side: int) -> dict[str, Any]:
-        """Return what the term of an end says of a record floor."""
-        least = self._least[side]
-        return {} if least is None else {"least": least}
+    def _at(self, record: int, weights: Laws) -> tuple[IndependentAdversary, dict[str, Any]]:
+        """Return an adversary by each record's weights on its vertices, and as a term holds it."""
+        laws = []
+        for i, (person, own) in enumerate(zip(self._inside, weights, strict=True)):
+            law = np.array(own) @ floats(person.own if i == record else person.vertices)
+            laws.append(tuple((law / law.sum()).tolist()))
+        runs = [[list(own), len(list(run))] for own, run in groupby(weights)]
+        term = {"rule": "point", "record": record, "weights": runs, **self._least[1]}
+        return IndependentAdversary(self.mechanism, (record,), tuple(laws)), term
 
-    def _stored(self, record: int, weights: Sequence[tuple[float, ...]]) -> dict[str, Any]:
-        runs = [[list(one), len(list(run))] for one, run in groupby(weights)]
-        return {"rule": "point", "record": record, "weights": runs, **self._floored(1)}
-
-    def _adversary(self, record: int, weights: Sequence[tuple[float, ...]]) -> IndependentAdversary:
-        laws = mixed_laws(self._inside, record, weights)
-        return IndependentAdversary(self.mechanism, (record,), laws)
+    # Candidates -----------------------------------------------------------------------------------
 
     def _measure(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
     ) -> tuple[float, dict[str, float]]:
+        records, given = self._read(candidate)
+        laws, off = [positive_part(law) for law in given], [law_violations(w) for w in given]
+        missed = {name: max(one[name] for one in off) for name in off[0]}
+        value, record = self._worst(records, laws)
+        if self.entropy_floor:
+            short_of = self.entropy_floor - float(sum(entr(law).sum() for law in laws))
+            missed["entropy is at least the floor"] = max(short_of, 0.0)
+        else:
+            apart = [away for _, away in self._weights(self._people, record, laws)]
+            missed["distributions are in their polytopes"] = max(apart)
+        return value, missed
+
+    def _toward(
+        self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike], bound: Bound
+    ) -> Toward:
+        records, given = self._read(candidate)
+        laws = [positive_part(law) for law in given]
+        record = self._worst(records, laws)[1]
+        weights = [found for found, _ in self._weights(self._inside, record, laws)]
+
+        def at(share: float) -> tuple[Any, dict[str, Any]]:
+            mixed = [(1 - share) * own + share / len(own) for own in weights]
+            return self._at(record, [own.tolist() for own in mixed])
+
+        return at
+
+    def _read(self, candidate: Any) -> tuple[Sequence[int], list[Array]]:
+        """Return the records that a candidate is about, and its weights on each record's values."""
         space, records = self.mechanism.space, self.attacked
-        given: Any = candidate
-        if isinstance(given, IndependentAdversary):
-            if given.mechanism != self.mechanism or given.records[0] not in records:
+        if isinstance(candidate, IndependentAdversary):
+            if candidate.mechanism != self.mechanism or candidate.records[0] not in records:
                 raise ValidationError(
                     "candidate: found an adversary of another mechanism or record"
                 )
-            given, records = given.laws, given.records
-        given = in_order(given, "candidate")
+            candidate, records = candidate.laws, candidate.records
+        given = in_order(candidate, "candidate")
         if len(given) != space.records:
             raise ValidationError(
                 f"candidate: found {len(given)} distributions; one for each of {space.records} "
                 "records is needed"
             )
-        weights = [
+        return records, [
             candidate_weights(law, len(values), values, "value of the record")
             for law, values in zip(given, space.alphabets, strict=True)
         ]
-        laws, off = [positive_part(law) for law in weights], [law_violations(w) for w in weights]
-        missed = {name: max(one[name] for one in off) for name in off[0]}
-        if self.entropy_floor:
-            short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
-            value = max(value_of(self.mechanism, i, laws, self.told) for i in records)
-            return value, {**missed, "entropy is at least the floor": short_of}
-        written = [tuple(law.tolist()) for law in laws]
-        record = self._worst(records, written)
-        off_by = max(w[1] for w in self._weights(self._people, record, written))
-        value = law_leakage(self._statement, record, written, self.told)
-        return value, {**missed, "distributions are in their polytopes": off_by}
 
-    def _worst(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> int:
-        """Return which of the records leaks most."""
-        people = self._people
+    def _worst(self, records: Sequence[int], laws: Sequence[Array]) -> tuple[float, int]:
+        """Return the most that one of the records leaks, and which one it is."""
+        written = [tuple(law.tolist()) for law in laws]
         # Those that add the same to the total and have the same distribution leak alike.
-        alike = {(people[i].contributions, laws[i]): i for i in reversed(records)}
-        return max(alike.values(), key=lambda i: law_leakage(self._statement, i, laws, self.told))
+        alike = {(self._people[i].contributions, written[i]): i for i in reversed(records)}
+        return max((value_at(self._statement, i, written), i) for i in alike.values())
 
     def _weights(
-        self, people: Sequence[Person], record: int, laws: list[tuple[float, ...]]
+        self, people: Sequence[Person], record: int, laws: Sequence[Array]
     ) -> list[tuple[Array, float]]:
         """Return each record's weights on its vertices, and how far the mixture is off."""
-        vertices = [person.vertices for person in people]
-        vertices[record] = people[record].own
-        pairs = list(zip(laws, vertices, strict=True))
-        known = {pair: weights_of(np.array(pair[0]), pair[1]) for pair in set(pairs)}
-        return [known[pair] for pair in pairs]
-
-    def _toward(
-        self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike], bound: Bound
-    ) -> Toward:
-        given: Any = candidate
-        records = self.attacked
-        if isinstance(given, IndependentAdversary):
-            given, records = given.laws, given.records
-        space = self.mechanism.space
-        laws = [
-            positive_part(candidate_weights(law, len(values), values, "value of the record"))
-            for law, values in zip(given, space.alphabets, strict=True)
-        ]
-        if not self.entropy_floor:
-            return self._toward_center(records, [tuple(law.tolist()) for law in laws])
-        record = max(records, key=lambda i: value_of(self.mechanism, i, laws, self.told))
-        ends = np.cumsum(space.shape)[:-1]
-
-        def parts(point: Array) -> list[list[float]]:
-            return [law.tolist() for law in np.split(point, ends)]
-
-        return mixtures(
-            np.concatenate(laws),
-            np.concatenate([np.full(n, 1 / n) for n in space.shape]),
-            lambda p: IndependentAdversary(self.mechanism, (record,), tuple(map(tuple, parts(p)))),
-            lambda p: {"rule": "point", "record": record, "weights": [[x, 1] for x in parts(p)]},
-        )
-
-    def _toward_center(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> Toward:
-        record = self._worst(records, laws)
-        weights = [found for found, _ in self._weights(self._inside, record, laws)]
-        ends = np.cumsum([len(one) for one in weights])[:-1]
-
-        def parts(point: Array) -> list[tuple[float, ...]]:
-            return [tuple(one.tolist()) for one in np.split(point, ends)]
-
-        return mixtures(
-            np.concatenate(weights),
-            np.concatenate([np.full(len(one), 1 / len(one)) for one in weights]),
-            lambda p: self._adversary(record, parts(p)),
-            lambda p: self._stored(record, parts(p)),
-        )
+        found = []
+        for i, (person, law) in enumerate(zip(people, laws, strict=True)):
+            table = floats(person.own if i == record else person.vertices)
+            weights, _ = nnls(np.vstack([table.T, np.ones(len(table))]), np.append(law, 1.0))
+            weights /= weights.sum()
+            found.append((weights, float(np.abs(weights @ table - law).max())))
+        return found
 
 
 def product_leakage(

@@ -19,7 +19,7 @@ from cvxleak.problem.problem import Found
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.solvers.knapsack import largest_rows
 
-__all__ = ["capacity_of_set", "golden", "point_of"]
+__all__ = ["capacity_of_set", "largest_divergence", "point_of"]
 
 METHOD = (
     "best input distributions and furthest rows by turns, because each row of a set of channels is "
@@ -47,9 +47,10 @@ def point_of(law: Array, channel: Channel | ChannelSet | None = None) -> Term:
     return term
 
 
-def golden(output: Array) -> Term:
+def largest_divergence(output: Array, inputs: int) -> Term:
     """Return the term of an upper end: the largest divergence from an output distribution."""
-    return _closed({"rule": "golden", "t": output.tolist()})
+    values = [{"rule": "vertices"}] * inputs
+    return _closed({"rule": "share", "q": 1, "t": output.tolist(), "values": values})
 
 
 def _closed(term: Term) -> Term:
@@ -91,7 +92,7 @@ def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found
     output = np.maximum(output, FLOOR)
     stored = {"lower": channels.lower.tolist(), "upper": channels.upper.tolist()}
     lows = [point_of(law, channels) for law in inputs]
-    highs = [golden(output), _closed({"rule": "alphabet"})]
+    highs = [largest_divergence(output, size), _closed({"rule": "alphabet"})]
     prove = PROVERS["capacity"].prove
     with precision():
         lowers = [prove(stored, term, {})[0] for term in lows]

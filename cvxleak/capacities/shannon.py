@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.capacities.channel_sets import capacity_of_set, golden, point_of
+from cvxleak.capacities.channel_sets import capacity_of_set, largest_divergence, point_of
 from cvxleak.capacities.outputs import merged_columns, proportional_columns
 from cvxleak.core.clock import Clock
 from cvxleak.exact.balls import precision
@@ -106,7 +106,11 @@ class Capacity(Problem):
         point[firsts] = run.point
         output = (point / sums) @ matrix
         output = np.where((matrix > 0).any(axis=0), np.maximum(output, FLOOR), 0.0)
-        parts = {"matrix": matrix.tolist()}, point_of(point), golden(output)
+        parts = (
+            {"matrix": matrix.tolist()},
+            point_of(point),
+            largest_divergence(output, len(matrix)),
+        )
         with precision():
             lower, upper, *_ = PROVERS[self.kind].prove(*parts)
         stopped = Stopped.at_limit(clock) if late else Stopped.ROUNDING

@@ -120,13 +120,12 @@ class Factor(Tangents, rule="factor", gives="B", when=["about a factor", "no cov
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Equal(Rule, rule="equal", gives="B", when=["exact rows", "no real output"]):
+class Equal(Rule, rule="equal", gives="B", when=["exact rows", "no real output", "no cover around"]):
     """An output that ignores the data leaks nothing: J = (1 - T) G(pi), 0 for T = 1; factor 1."""
 
     def check(self, shape: Shape) -> None:
         """Need a form in which the prior does not matter."""
         need(shape.view.times in (None, 1), "equal: a rise, or a factor")
-        need(shape.columns == 0, "equal: no cover around is of use")
 
     def evaluate(self, subject: View, leaf: Leaf) -> arb:
         """Return 0 or 1, once all rows are equal as written."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.audit import record_leakage
-from cvxleak.audit.cases import known_laws
+from cvxleak.audit.known_laws import known_laws
 from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, short

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from cvxleak.kernel import bounds, covers, majorants, values  # noqa: F401 (their rules)
+from cvxleak.kernel.claims import LOADED
 from cvxleak.kernel.gains import read_gain
 from cvxleak.kernel.numbers import RefusedError, ball
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.terms import CONDITIONS, RULES, Shape, read_term
 from cvxleak.kernel.view import Limit, Row, View, view_of
+
+assert LOADED
 
 POSITIVE, ANY = 30, 30
 """Columns of random leaves: of numbers in (0, 1], and of both signs."""
@@ -110,13 +112,13 @@ class Drawer:
             if part.optional and self.rng.random() < 0.75:
                 continue
             inside = cls.inside(shape, found)
-            here = replace(inside, depth=shape.depth + 1, judgement=cls.gives)
+            here = replace(inside, depth=shape.depth + 1)
             if field == "nodes":
-                data[field] = self._nodes(inner, here, width=cls.node)  # type: ignore[attr-defined]
+                data[field] = self._nodes(inner, here)
             elif field in ("cuts", "leaves"):
                 data[field] = self._cuts(inner) if field == "cuts" else self._leaves(inner)
             else:
-                data[field] = self._field(part.says.replace("the same kind", cls.gives), here)
+                data[field] = self._field(part.says, here)
             found[field] = part.read(data[field], field, here)
         return data
 
@@ -130,9 +132,9 @@ class Drawer:
             (r"a law on (.+)", lambda of: self._numbers(shape.length(of), True, shape)),
             (r"laws on (.+)", lambda of: [self._numbers(shape.length(of), True, shape)] * 2),
             (r"a partition of (.+)", lambda of: self._partition(shape.length(of))),
-            (r"packed: a table of (\w+), (.+) columns", lambda of, n: self._table(of, n, shape)),
+            (r"packed: a table of floats, k columns", lambda: self._inputs(shape)),
             (r"(\w)", lambda judgement: self.term(judgement, shape)),
-            (r"(k|one or more) of (\w)", lambda length, j: self._terms(length, j, shape)),
+            (r"k of (\w)", lambda judgement: self._terms(judgement, shape)),
         ]
         for pattern, make in makers:
             match = re.fullmatch(pattern, says)
@@ -141,8 +143,8 @@ class Drawer:
         raise AssertionError(f"a kind of field that random terms do not know: {says}")
 
     def _numbers(self, length: int, least: Any, shape: Shape, *, one: bool = False) -> Any:
-        if shape.columns > length + 1 and self.rng.random() < 0.7:
-            start = int(self.rng.integers(1, (POSITIVE if least else shape.columns) - length + 1))
+        if shape.columns > length and self.rng.random() < 0.7:
+            start = int(self.rng.integers((POSITIVE if least else shape.columns) - length + 1))
             return {"leaf": [start, start + length]}
         if least:
             found = self.rng.choice([0.125, 0.25, 0.5, 1.0, 2.0, 1e-3], length)
@@ -160,21 +162,15 @@ class Drawer:
             self.partition[size] = [sorted(order[i::parts]) for i in range(parts)]
         return self.partition[size]
 
-    def _table(self, of: str, columns: str, shape: Shape) -> Any:
-        width = shape.length(columns)
-        if of == "floats":
-            choices = int(np.prod(list(map(len, shape.view.of))))
-            return pack(self.rng.uniform(0.1, 1, (choices, width)), "<f8")
-        identity = [*range(shape.view.k), *range(width - shape.view.k)]
-        return pack([identity] if self.rng.random() < 0.5 else np.zeros((0, width)), "<i4")
+    def _inputs(self, shape: Shape) -> Any:
+        choices = int(np.prod(list(map(len, shape.view.of))))
+        return pack(self.rng.uniform(0.1, 1, (choices, shape.view.k)), "<f8")
 
-    def _terms(self, length: str, judgement: str, shape: Shape) -> list[Any]:
-        if length == "k":
-            return [self.term(judgement, replace(shape, value=a)) for a in range(shape.view.k)]
-        return [self.term(judgement, shape) for _ in range(int(self.rng.integers(1, 3)))]
+    def _terms(self, judgement: str, shape: Shape) -> list[Any]:
+        return [self.term(judgement, replace(shape, value=a)) for a in range(shape.view.k)]
 
-    def _nodes(self, inner: int, shape: Shape, *, width: int) -> Any:
-        """Return a random tree, of one or two outputs, functionals or values."""
+    def _nodes(self, inner: int, shape: Shape) -> Any:
+        """Return a random tree that cuts one or two outputs."""
         kinds: list[bool] = []
         open_, left = 1, inner
         while open_:
@@ -183,7 +179,7 @@ class Drawer:
             left -= node
             open_ += 1 if node else -1
         first = [int(self.rng.integers(2)) if node else -1 for node in kinds]
-        ends = [self.rng.permutation(shape.view.k)[: width - 1].tolist() for _ in first]
+        ends = [self.rng.permutation(shape.view.k)[:2].tolist() for _ in first]
         return pack([[y, *own] for y, own in zip(first, ends, strict=True)], "<i4")
 
     def _cuts(self, inner: int) -> Any:
@@ -193,4 +189,4 @@ class Drawer:
         size = (inner + 1, POSITIVE)
         positive = self.rng.choice([0.0625, 0.25, 0.5, 0.75, 1.0], size)
         both = np.round(self.rng.normal(size=(inner + 1, ANY)), 2)
-        return pack(np.column_stack([np.zeros(inner + 1), positive, both]), "<f8")
+        return pack(np.column_stack([positive, both]), "<f8")

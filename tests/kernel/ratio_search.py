@@ -25,20 +25,19 @@ def one_value(rows: Any, counts: Any, scale: float, t: Any, c: Any = None) -> On
     extra = [0.0] * len(counts) if c is None else c
     logs = [arb(fmpz(int(m))).log() for m in counts]
     base = [arb(float(x)) + arb(scale) * y for x, y in zip(extra, logs, strict=True)]
-    return OneValue(exact, base, arb(scale), log_t)
+    return OneValue([Row(row) for row in exact], base, arb(scale), log_t)
 
 
 def shape_of(one: OneValue) -> Shape:
     """Return the shape that a V-term about the only value of a view is read for."""
     groups = len(one.rows)
-    rows = [Row(row) for row in one.rows]
-    view = View(rows, [1] * groups, [arb(0)] * groups, [range(groups)], arb(0))
+    view = View(one.rows, [1] * groups, [arb(0)] * groups, [range(groups)], arb(0))
     return replace(Shape(view), value=0)
 
 
 def floats(one: OneValue) -> tuple[Any, Any, float, Any]:
     """Return rows, base, L and log t as floats."""
-    rows = np.array([[float(x) for x in row] for row in one.rows])
+    rows = np.array([[float(x) for x in row.lo] for row in one.rows])
     base, log_t = (np.array([float(x) for x in own]) for own in (one.base, one.log_t))
     return rows, base, float(one.scale), log_t
 

@@ -25,8 +25,8 @@ PROBLEM = json.loads(
 
 
 def above(multiplier, t=(0.5, 0.5)):
-    golden = {"rule": "golden", "t": list(t)}
-    close = {"rule": "close", "multiplier": multiplier, "limits": [], "of": golden}
+    share = {"rule": "share", "q": 1, "t": list(t), "values": [{"rule": "vertices"}] * 2}
+    close = {"rule": "close", "multiplier": multiplier, "limits": [], "of": share}
     return {"rule": "max", "groups": [[close]]}
 
 

@@ -223,12 +223,15 @@ def test_balls_hold_what_is_near_enough():
                 check_adversary(view, w)
 
 
+def share_of(t):
+    return {"rule": "share", "q": 1, "t": t, "values": [{"rule": "vertices"}] * 2}
+
+
 def test_groups_are_the_same_only_if_their_constraints_are():
     known = [mean([0, 1], records=[0], most=0.25)]
     statement = RecordLeakage.read(problem(count_of(2), exact_rows(3), known))
     assert statement.groups == [(0,), (1,)]
-    golden = {"rule": "golden", "t": [1, 1, 1]}
-    close = {"rule": "close", "multiplier": 0, "limits": [0], "of": golden}
+    close = {"rule": "close", "multiplier": 0, "limits": [0], "of": share_of([1, 1, 1])}
     statement.upper({"rule": "max", "groups": [[close]] * 2})
     with pytest.raises(RefusedError, match="not the same"):
         statement.upper({"rule": "max", "groups": [[close], 0]})
@@ -288,7 +291,7 @@ def test_no_member_is_above_what_multipliers_prove(seed):
                         "rule": "close",
                         "multiplier": float(rng.uniform(0, 1)),
                         "limits": rng.uniform(0, 1, len(other.limits)).tolist(),
-                        "of": {"rule": "golden", "t": rng.dirichlet(np.ones(4)).tolist()},
+                        "of": share_of(rng.dirichlet(np.ones(4)).tolist()),
                     }
                 ]
                 for other in statement.views

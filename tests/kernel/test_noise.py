@@ -11,7 +11,6 @@ from scipy import stats
 from scipy.special import rel_entr
 
 from cvxleak.kernel import claims
-from cvxleak.kernel.covers import _symmetric
 from cvxleak.kernel.leakage import RecordLeakage, gain_of
 from cvxleak.kernel.noise import Bounded, Noise, read_output
 from cvxleak.kernel.numbers import RefusedError, lower, precision, rational, upper
@@ -408,27 +407,6 @@ def test_the_place_in_a_cell_of_bounded_densities_tells_no_more_than_it_costs():
         places = [next(iter(within)) for within in view.within]
         costs = [float(x.mid()) for x in view.extra]
         assert told[0] - told[1] <= law[places] @ costs + 1e-9 < 0.5
-
-
-def test_mirror_images_of_cells_make_symmetries():
-    # One of three values 0, 1, 2: the noise is symmetric around 1, and so are the edges around it.
-    statement = RecordLeakage.read(one_record([0, 1, 2], {"kind": "gaussian", "sigma": 1}))
-    term = {"edges": [-1, 0.5, 1.5, 3], "references": [0, 0, 1, 1, 2]}
-    (view,) = statement.priced(term)
-    table = [[2, 1, 0, 4, 3, 2, 1, 0]]
-    symmetric = _symmetric(view, table)
-    for g, h in ((0, 2), (1, 1)):
-        assert str(symmetric.extra[g]) == str(symmetric.extra[h])
-        assert all(upper(symmetric.extra[g]) >= lower(view.extra[i]) for i in (g, h))
-    for wrong in (
-        [[2, 1, 0, 0, 1, 2, 3, 4]],
-        [[1, 0, 2, 4, 3, 2, 1, 0]],
-    ):
-        with pytest.raises(RefusedError):
-            _symmetric(view, wrong)
-    (view,) = statement.priced({**term, "edges": [-1, 0.5, 1.5, 3.25]})
-    with pytest.raises(RefusedError):
-        _symmetric(view, table)
 
 
 def test_places_are_exact_where_floats_are_not():

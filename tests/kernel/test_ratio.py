@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import array, pack
 from cvxleak.kernel.terms import Leaf, read_term
 from cvxleak.kernel.values import OneValue
+from cvxleak.kernel.view import Row
 from tests.kernel.ratio_search import (
     ascent,
     boxes_of,
@@ -205,7 +207,7 @@ def test_real_cases(rows: Any, floor: float, scale: float, figure: float, most: 
     t = (w @ [[float(x) for x in row.lo] for row in view.rows]).tolist()
     values = []
     for own in view.of:
-        made = [view.rows[g].lo for g in own], [arb(scale) * view.logs[g] for g in own]
+        made = [view.rows[g] for g in own], [arb(scale) * view.logs[g] for g in own]
         exact = one_value([[1, 1]], [1], 1, t).log_t
         one = OneValue(*made, arb(scale), exact)
         best, v = ascent(one)
@@ -306,18 +308,17 @@ def test_other_coordinates_and_cuts_do_no_harm(found: Any):
 def test_what_the_lemmas_need_of_a_problem(found: Any):
     one, _, term = found
     zero = arb(0)
-    fixed = {"exact": None, "known": {}}
+    given = [row.lo for row in one.rows]
 
     def with_(**more: Any) -> OneValue:
-        given = {"rows": one.rows, "base": one.base, "scale": one.scale, "log_t": one.log_t}
-        return OneValue(**{**given, **more, **fixed})
+        return replace(one, **more)
 
-    rows = [[zero, row[0] + row[1], *row[2:]] if g else row for g, row in enumerate(one.rows)]
+    rows = [Row([zero, row[0] + row[1], *row[2:]] if g else row) for g, row in enumerate(given)]
     for problem, why in (
         (with_(scale=zero), "multiplier of 0"),
         (with_(scale=arb(0, 1e-9)), "multiplier of 0"),
         (with_(rows=rows), "zeros"),
-        (with_(rows=[[x + arb(0, 1) for x in row] for row in one.rows]), "zeros"),
+        (with_(rows=[Row([x + arb(0, 1) for x in row]) for row in given]), "zeros"),
         (with_(log_t=[zero.log(), *one.log_t[1:]]), "t with zeros"),
         (with_(base=[arb.nan(), *one.base[1:]]), "t with zeros"),
     ):
@@ -343,7 +344,7 @@ def test_zeros_need_not_be_stationary():
 
 def test_outputs_that_no_group_reaches_are_left_out(found: Any):
     one, best, term = found
-    rows = [[*row[:4], arb(0), *row[4:]] for row in one.rows]
+    rows = [Row([*row.lo[:4], arb(0), *row.lo[4:]]) for row in one.rows]
     log_t = [*one.log_t[:4], arb(0).log(), *one.log_t[4:]]
     order = unpacked(term, "order")
     wider = OneValue(rows, one.base, one.scale, log_t)
@@ -353,15 +354,9 @@ def test_outputs_that_no_group_reaches_are_left_out(found: Any):
 
 def test_inside_of_a_cover_it_is_refused(found: Any):
     one, _, term = found
-    cover = {
-        "rule": covers.ShareRanges.rule,
-        "nodes": pack([[-1]], "<i4"),
-        "cuts": pack([], "<f8"),
-        "leaves": pack([[0.0]], "<f8"),
-        "of": [term],
-    }
+    shape = replace(shape_of(one), cells=((0,), (1,)))
     with pytest.raises(RefusedError, match="no cover around"):
-        proves(one, cover)
+        read_term(term, "V", shape)
 
 
 def test_a_bound_below_an_attained_value_is_refused(found: Any, monkeypatch: pytest.MonkeyPatch):

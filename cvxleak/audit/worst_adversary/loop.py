@@ -27,7 +27,9 @@ from cvxleak.audit.worst_adversary.time_sharing import TimeSharing
 from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
+from cvxleak.core.work import METER
 from cvxleak.kernel.reading import pack
+from cvxleak.kernel.view import View
 
 __all__ = ["GroupSearch", "Progress"]
 
@@ -48,6 +50,12 @@ them: a tree on few falls far below the price, and one on more starts high."""
 ROUGH = 0.02
 """What merging may cost at first, as a share of the leakage, where the tolerance allows too little.
 """
+
+SECOND = 0.2
+"""What the tree that S says is second does, as a share of the first one's work."""
+
+LATE = 1e9
+"""Work after which posterior cells are begun beside log-ratio cells that were to be enough."""
 
 OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
@@ -85,6 +93,27 @@ class Alphabet:
     def term(self) -> Term:
         """Return the term."""
         return self.group.closed(0.0, {"rule": "alphabet"})
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An output that ignores the data leaks nothing: a rise of 0, or a factor of 1."""
+
+    upper: float
+
+    @staticmethod
+    def applies(view: View) -> bool:
+        """Whether all rows are equal as written, and the gain before the output is taken off."""
+        keys = {row.key for row in view.rows}
+        return view.times != 0 and view.exact and view.extra is None and len(keys) == 1
+
+    def upper_at(self, surplus: float) -> float:
+        """Return the same: no floor counts."""
+        return self.upper
+
+    def term(self) -> Term:
+        """Return the term."""
+        return {"rule": "equal"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +158,30 @@ class Quotient:
         return self.tree.term()
 
 
+@dataclass
+class Growing:
+    """A tree that is being grown."""
+
+    tree: Any
+    goal: Callable[[float, float], float]
+    """What the tree is to get to, for the end to reach and the gap that closes."""
+    work: float = 0.0
+    done: bool = False
+
+    def grow(self, progress: Progress, nodes: int, look: Callable[[Array], None]) -> None:
+        """Bound some more nodes."""
+        tree, before, spent = self.tree, self.tree.nodes, METER.spent
+        tree.run(
+            lambda: self.goal(*progress.target()),
+            resolution=progress.target()[1],
+            stop=progress.stop,
+            on_weights=look,
+            node_limit=before + nodes,
+        )
+        self.work += METER.spent - spent
+        self.done = tree.nodes == before and not progress.stop()
+
+
 class GroupSearch:
     """The search for one group.
 
@@ -141,21 +194,27 @@ class GroupSearch:
         S and what attains it, once that was asked for.
     start : array, shape (N,), optional
         An adversary who is likely to be near the worst.
+    nodes : int
+        How many nodes were bounded.
     """
 
     def __init__(self, group: Group, rng: np.random.Generator, start: Array | None = None) -> None:
-        self.group, self.start = group, start
+        self.group, self.start, self.nodes = group, start, 0
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
-        self._begun = False
-        k = len(group.lumped.values)
-        self._least = group.objective(1.0).least(k)[0] if group.told.form == "factor" else None
-        self._proofs: list[Any] = [Alphabet(group)] if group.view.information else []
-        self._tree: Any = None
+        self._begun, self._planted, self._climbs = False, False, 0
         self._merged: Merged | None = None
-        self._climbs = self._nodes = 0
-        if not self._proofs:
-            self._grow(PosteriorCells(group, None, self.ascent.value if self._least else 0.0))
+        self._least = None
+        if group.told.form == "factor":
+            self._least = group.objective(1.0).least(len(group.lumped.values))[0]
+        self._trees: list[Growing] = []
+        self._proofs: list[Any] = []
+        if Ignored.applies(group.view):
+            self._proofs.append(Ignored(0.0 if self._least is None else 1.0))
+        elif group.view.information:
+            self._proofs.append(Alphabet(group))
+        else:
+            self._grow_cells(self._whole())
 
     @property
     def upper(self) -> float:
@@ -167,19 +226,13 @@ class GroupSearch:
         return min(proof.upper_at(surplus) for proof in self._proofs)
 
     @property
-    def nodes(self) -> int:
-        """How many nodes were bounded."""
-        return self._nodes + (0 if self._tree is None else self._tree.nodes)
-
-    @property
     def leaves(self) -> int:
         """How many leaves a proof has."""
-        return 1 if self._tree is None else self._tree.leaves
+        return max((growing.tree.leaves for growing in self._trees), default=1)
 
-    def terms(self, surplus: float | None = None) -> list[Term]:
+    def terms(self) -> list[Term]:
         """Return the first bound, which needs no search, and the least one."""
-        at = self.group.surplus if surplus is None else surplus
-        least = min(self._proofs, key=lambda proof: proof.upper_at(at))
+        least = min(self._proofs, key=lambda proof: proof.upper)
         return [proof.term() for proof in dict.fromkeys((self._proofs[0], least))]
 
     def begin(self, progress: Progress) -> None:
@@ -195,35 +248,29 @@ class GroupSearch:
         if self.upper > progress.target()[0]:
             ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
-            self._proofs.append(Tangent.of(group, ascent.weights, progress.target()[0], stop))
+            known = ascent.weights, ascent.multiplier
+            self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))
             if self.upper > progress.target()[0]:
                 self._proofs.append(WholeDataset.of(group, ascent.weights, stop))
 
     def advance(self, progress: Progress, nodes: int) -> bool:
         """Grow a tree by some nodes; false if there is none that can be grown."""
-        if self._tree is None:
+        if not self._planted:
+            self._planted = True
             self._plant(progress)
-        elif self._merged is not None and self._stale():
-            self._merge(CHEAPER * self._price())
-        elif self._outgrown(progress):
-            self._grow(PosteriorCells(self.group, None, self.ascent.value))
-        tree = self._tree
-        if tree is None:
-            return self.upper <= progress.target()[0]
-
-        def goal() -> float:
-            target = progress.target()[0]
-            return target if self._least is None else (target - tree.factor) * self._least
-
-        before = tree.nodes
-        tree.run(
-            goal,
-            resolution=progress.target()[1],
-            stop=progress.stop,
-            on_weights=lambda weights: self._look(weights, progress),
-            node_limit=before + nodes,
-        )
-        return tree.nodes > before
+        elif self._cells is None and (self._trees[0].done or self._trees[0].work > LATE):
+            self._plant_cells(progress.target()[1])
+        self._renew(progress)
+        if self.upper <= progress.target()[0]:
+            return True
+        waiting = [(i, growing) for i, growing in enumerate(self._trees) if not growing.done]
+        if not waiting:
+            return False
+        _, growing = min(waiting, key=lambda pair: pair[1].work / SECOND ** pair[0])
+        before = growing.tree.nodes
+        growing.grow(progress, nodes, lambda weights: self._look(weights, progress))
+        self.nodes += growing.tree.nodes - before
+        return True
 
     def _look(self, weights: Array, progress: Progress) -> None:
         """Climb from the maximizers of a batch's nodes, after 1, 4, 16, ... batches."""
@@ -233,55 +280,79 @@ class GroupSearch:
             self.ascent.climb(weights[:8], progress.stop)
 
     def _plant(self, progress: Progress) -> None:
-        """Begin the tree that S says to begin."""
+        """Begin the trees: the one that S says is to be first, and then the other."""
         group, ascent = self.group, self.ascent
         target, resolution = progress.target()
-        if possible(group):
-            multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
-            self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
-            if self.sharing.bound <= target - SPARE * resolution:
-                return self._grow(LogRatioCells(group, self.sharing))
-        if group.view.information and group.view.exact and len(group.parts) > FEW_OUTPUTS:
-            self._merge(PRICE * resolution)
-        if self._tree is None:
-            self._unmerged()
+        if not possible(group):
+            return self._plant_cells(resolution)
+        multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
+        self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
+        reach = self.sharing.bound + SPARE * resolution
+        if reach > target:
+            self._plant_cells(resolution)
+        if reach < self.upper:
+            tree = LogRatioCells(group, self.sharing)
+            self._trees.append(Growing(tree, lambda target, _: max(target, reach)))
+            self._proofs.append(tree)
         return None
 
-    def _unmerged(self) -> None:
-        """Begin a tree with all outputs, if they are not too many."""
-        outputs, k = self.group.lumped.rows.shape[1], len(self.group.lumped.values)
-        self._merged = None
-        if outputs * k <= MULTIPLIERS:
-            self._grow(PosteriorCells(self.group))
+    def _plant_cells(self, resolution: float) -> None:
+        """Begin a tree of posterior cells, with many outputs merged."""
+        group = self.group
+        mergeable = group.view.information and group.view.exact
+        if mergeable and len(group.parts) > FEW_OUTPUTS:
+            self._merge(PRICE * resolution)
+        elif not self._cells:
+            self._grow_cells(self._whole())
+
+    @property
+    def _cells(self) -> Growing | None:
+        """The tree of posterior cells."""
+        trees = (one for one in self._trees if isinstance(one.tree, PosteriorCells))
+        return next(trees, None)
+
+    def _whole(self) -> PosteriorCells | None:
+        """Return a tree with all outputs, if they are not too many."""
+        group = self.group
+        if group.lumped.rows.shape[1] * len(group.lumped.values) > MULTIPLIERS:
+            return None
+        return PosteriorCells(group, None, 0.0 if self._least is None else self.ascent.value)
 
     def _merge(self, budget: float) -> None:
         """Begin a tree on outputs that are merged at such a price, or on all."""
         group, weights = self.group, self.ascent.weights
         merged = merge_at_price(group, weights, budget)
-        if self._tree is None and (merged is None or 2 * len(merged.parts) > len(group.parts)):
+        if self._cells is None and (merged is None or 2 * len(merged.parts) > len(group.parts)):
             # For a start a bound that cannot reach the tolerance is better than none.
             merged = merge_at_price(group, weights, max(budget, ROUGH * self.ascent.value))
-        if merged is None:
-            return self._unmerged()
         self._merged = merged
-        return self._grow(PosteriorCells(group, merged))
+        self._grow_cells(self._whole() if merged is None else PosteriorCells(group, merged))
 
-    def _price(self) -> float:
-        assert self._merged is not None
-        return float(self.ascent.weights @ self._merged.price)
+    def _grow_cells(self, tree: PosteriorCells | None) -> None:
+        """Begin such a tree in place of the one that there is."""
+        if tree is None:
+            return
+        least, old = self._least, self._cells
 
-    def _stale(self) -> bool:
-        """Whether the price of merged outputs is most of what keeps the bound up."""
-        return self._tree.upper - self.ascent.value <= STALE * self._price()
+        def goal(target: float, _: float) -> float:
+            return target if least is None else (target - tree.factor) * least
 
-    def _outgrown(self, progress: Progress) -> bool:
-        """Whether a factor was found that is well above the one that the tree is about."""
-        tree = self._tree
-        if self.group.told.form != "factor":
-            return False
-        return self.ascent.value - tree.factor > OUTGROWN * progress.target()[1]
+        if old is None:
+            self._trees.append(Growing(tree, goal))
+        else:
+            old.tree, old.goal, old.done = tree, goal, False
+        self._proofs.append(tree if least is None else Quotient(tree, least))
 
-    def _grow(self, tree: Any) -> None:
-        self._nodes = self.nodes
-        self._tree = tree
-        self._proofs.append(tree if self._least is None else Quotient(tree, self._least))
+    def _renew(self, progress: Progress) -> None:
+        """Begin a tree anew with more outputs, or about a larger factor, where that pays."""
+        cells, attained = self._cells, self.ascent.value
+        if cells is None:
+            return
+        if self._merged is not None:
+            price = float(self.ascent.weights @ self._merged.price)
+            # The price is most of what keeps the bound up.
+            if cells.tree.upper - attained <= STALE * price:
+                self._merge(CHEAPER * price)
+        elif self._least is not None:
+            if attained - cells.tree.factor > OUTGROWN * progress.target()[1]:
+                self._grow_cells(self._whole())

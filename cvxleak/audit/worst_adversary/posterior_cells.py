@@ -80,11 +80,11 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         """Return the bound as a term about the group's view."""
         view, dual = self.group.view, self.dual
         splits, leaves = self.levels()
-        numbers = np.zeros((len(leaves), 1 + dual.width))
+        numbers = np.zeros((len(leaves), dual.width))
         for row, leaf in zip(numbers, leaves, strict=True):
-            row[1 : 1 + len(leaf.numbers)] = leaf.numbers
-        start, end = 2 + dual.pairs, 2 + dual.pairs + len(view.limits)
-        of: Term = {"rule": "chord", "nu": _columns(2, start)}
+            row[: len(leaf.numbers)] = leaf.numbers
+        start, end = 1 + dual.pairs, 1 + dual.pairs + len(view.limits)
+        of: Term = {"rule": "chord", "nu": _columns(1, start)}
         if len(dual.tangents):
             tangents, numbers = self._tangents(numbers, end)
             of = {"rule": "prior", **tangents, "of": of}
@@ -102,7 +102,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
             of = self.group.priced(of)
             cover["parts"] = self.group.parts
         limits = _columns(start, end)
-        cover["of"] = [{"rule": "close", "multiplier": {"leaf": 1}, "limits": limits, "of": of}]
+        cover["of"] = {"rule": "close", "multiplier": {"leaf": 0}, "limits": limits, "of": of}
         return cover if view.times is not None else self._factor(cover)
 
     def _tangents(self, numbers: Array, start: int) -> tuple[Term, Array]:

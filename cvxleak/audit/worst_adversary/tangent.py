@@ -5,7 +5,7 @@ For every distribution t of the output and lam >= 0,
     I(A;Y) <= lam log sum_a exp(phi_a / lam) - lam b,
     phi_a = max_v D(v R_a || t) + <v, e> + lam (H(v) + <v, log m_a>),
 
-e what is added for a real output. Let eta_a be the contraction of the rows of a value (CONTRACT (a)
+e what is added for a real output. Let eta_a be the contraction of the rows of a value (CONTRACT
 in `cvxleak.kernel.lemmas`). For lam >= eta_a the maximum is of a concave function, and its tangent
 at any distribution w of the groups proves
 
@@ -45,9 +45,13 @@ GAIN = 1e-12
 STEPS = 1000
 """Most steps of the ascent."""
 
-NEAR, LARGEST = 1.02, 1e9
-"""How near to the best multiplier it is looked for, and the largest: at b = log|X| there is none.
-"""
+LARGEST = 1e9
+"""Largest multiplier: at b = log|X| there is no best one."""
+
+PROGRESS = 0.1
+"""Least share of what is missing that another multiplier may gain."""
+
+Line = tuple[float, float, float]
 
 HAIR = 1e-11
 """What is added to eta: the kernel's bounds on it are a hair larger."""
@@ -72,26 +76,35 @@ class Tangent:
     upper: float
 
     @classmethod
-    def of(cls, group: Group, weights: Array, target: float, stop: Stop) -> Tangent:
-        """Return a good bound, or one up to `target`, from the weights of an adversary.
+    def of(
+        cls, group: Group, weights: Array, multiplier: float, target: float, stop: Stop
+    ) -> Tangent:
+        """Return a good bound, or one up to `target`, from an adversary and the floor's multiplier.
 
-        U(lam) is convex, and falls as long as F of its maximizer is below the floor.
+        U(lam) is convex, and its slope is what F of its maximizer is above the floor: lam goes to
+        where the tangents of U at the ends of what is left of its range meet.
         """
         parts = np.split(group.lumped.rows, group.lumped.starts[1:])
         eta = [contraction(part) for part in parts]
-        low, high = max(eta), np.inf
-        lam, best = low, None
+        best, low, high = None, None, None
+        lam = max(multiplier if multiplier < LARGEST else 0.0, *eta)
         while best is None or best.upper > target:
             weights = _maximizer(group.lumped, weights, lam, stop)
             found = cls(group, lam, weights, _bound(group, weights, lam, eta))
             best = found if best is None else min(best, found, key=lambda one: one.upper)
-            if lumped_entropy(weights, group.lumped) < group.floor:
-                low = lam
+            slope = lumped_entropy(weights, group.lumped) - group.floor
+            if slope < 0:
+                low = (lam, found.upper, slope)
             else:
-                high = lam
-            if high < low * NEAR or lam > LARGEST or stop():
+                high = (lam, found.upper, slope)
+            if lam > LARGEST or stop() or (low is None and lam == max(eta)):
                 break
-            lam = 2 * lam if high == np.inf else float(np.sqrt(low * high))
+            if low is None or high is None:
+                lam = 2 * lam if high is None else max(lam / 2, *eta)
+                continue
+            lam, least = _meeting(low, high)
+            if not low[0] < lam < high[0] or best.upper - least <= PROGRESS * (best.upper - target):
+                break
         return best
 
     def upper_at(self, surplus: float) -> float:
@@ -102,10 +115,17 @@ class Tangent:
         """Return the proof."""
         group, lumped = self.group, self.group.lumped
         parts = np.split(self.weights, lumped.starts[1:])
-        values = [{"rule": "blocks", "w": part.tolist()} for part in parts]
+        values = [{"rule": "contraction", "w": part.tolist()} for part in parts]
         t = self.weights @ lumped.rows
         share = {"rule": "share", "q": 1, "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
+
+
+def _meeting(one: Line, other: Line) -> tuple[float, float]:
+    """Return where two lines meet, given by a point (x, y) and a slope each."""
+    (x, y, slope), (x2, y2, slope2) = one, other
+    at = (y2 - y + slope * x - slope2 * x2) / (slope - slope2)
+    return at, y + slope * (at - x)
 
 
 def _maximizer(lumped: Lumped, weights: Array, lam: float, stop: Stop) -> Array:

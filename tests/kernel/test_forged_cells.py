@@ -1,0 +1,205 @@
+"""Forged covers, and what stands in their leaves: each is refused, or bounds every adversary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvxleak.kernel import covers
+from cvxleak.kernel.budget import limited
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import RefusedError, precision
+from cvxleak.kernel.reading import pack
+from tests.kernel.forging import (
+    CELLS,
+    GAIN,
+    HONEST,
+    PROBLEM,
+    SET,
+    SHARE,
+    VERTICES,
+    WITNESS,
+    attained,
+    cells,
+    changed,
+    chord,
+    close,
+    nothing,
+    prove,
+    split_cells,
+)
+
+
+@pytest.fixture(autouse=True)
+def _precise() -> Iterator[None]:
+    with precision(), limited(), np.errstate(all="ignore"):
+        yield
+
+
+def merged(t: Any = (1, 1, 1)) -> dict[str, Any]:
+    of = chord([0] * 4)
+    t = t if isinstance(t, dict) else list(t)
+    return close({"rule": "price", "parts": [[0, 1], [2]], "t": t, "of": of})
+
+
+def test_cells_of_merged_outputs_are_above_the_witness() -> None:
+    assert attained() <= prove(CELLS | {"parts": [[0, 1], [2]], "of": merged()}) < 3
+
+
+REFUSED: dict[str, Any] = {
+    # Trees and leaves.
+    "leaves as integers": CELLS | {"leaves": pack([[0]], "<i4")},
+    "a tree without leaves": CELLS
+    | {"nodes": pack(np.zeros((0, 3)), "<i4"), "leaves": pack(np.zeros((0, 0)), "<f8")},
+    "a tree that ends early": CELLS
+    | {
+        "nodes": pack([[-1] * 3, [0, 0, 1], [-1] * 3], "<i4"),
+        "cuts": pack([0.5], "<f8"),
+        "leaves": pack(np.zeros((2, 0)), "<f8"),
+    },
+    "a tree without an end": CELLS
+    | {
+        "nodes": pack([[0, 0, 1]] * 2 + [[-1] * 3], "<i4"),
+        "cuts": pack([0.5] * 2, "<f8"),
+        "leaves": pack([()], "<f8"),
+    },
+    "nodes that are floats": CELLS | {"nodes": pack([[-1, -1, -1]], "<f8")},
+    "nodes of a number": CELLS | {"nodes": pack([[-1]], "<i4")},
+    "cuts that are integers": split_cells() | {"cuts": pack([0], "<i4")},
+    "a cut too many": split_cells() | {"cuts": pack([0.5] * 2, "<f8")},
+    "a leaf too few": split_cells() | {"leaves": pack([()], "<f8")},
+    "leaves that are no table": CELLS | {"leaves": pack([0.0], "<f8")},
+    "a cut at an end": split_cells(cut=0.0),
+    "a cut outside": split_cells(cut=1.5),
+    "an edge from a vertex to itself": split_cells((0, 1, 1)),
+    "an edge that is none": split_cells((0, 0, 2)),
+    "a negative vertex": split_cells((0, 0, -1)),
+    "an output that is none": split_cells((3, 0, 1)),
+    "a column that is not there": cells(close(chord(), {"leaf": 0})),
+    "a negative column": cells(close(chord(), {"leaf": -1}), [[0.0]]),
+    "columns backwards": cells(close({"rule": "chord", "nu": {"leaf": [6, 0]}}), [[0.0] * 6]),
+    "columns that are too few": cells(
+        close({"rule": "chord", "nu": {"leaf": [0, 5]}}), [[0.0] * 6]
+    ),
+    "columns of a leaf's name": cells(close(chord(), {"leaf": "0"}), [[0.0]]),
+    "a number of no column": cells(close(chord(), {"leaf": 0, "of": 1}), [[0.0]]),
+    "limits in leaves that have none": cells(
+        close(chord()) | {"limits": {"leaf": [0, 1]}}, [[1.0]]
+    ),
+    "a leaf's negative multiplier": cells(close(chord(), {"leaf": 0}), [[-1.0]]),
+    "a leaf's price": CELLS
+    | {
+        "parts": [[0, 1], [2]],
+        "leaves": pack([[1.0, 1.0, 1.0]], "<f8"),
+        "of": merged({"leaf": [0, 3]}),
+    },
+    # Regions.
+    "chord without cells": close(chord()),
+    "information's rules in cells": cells(close(SHARE)),
+    "the alphabet in cells": cells(close({"rule": "alphabet"})),
+    "vertices in cells": cells(close(VERTICES)),
+    "a cover in a cover": cells(CELLS),
+    "choices in cells": cells(HONEST["choices"]),
+    "equal rows in cells": cells({"rule": "equal"}),
+    "templates": cells([close(chord())]),
+    "symmetries": CELLS | {"symmetries": pack([[0, 1, 0, 1, 2]], "<i4")},
+    "cells of parts that are not merged": CELLS | {"parts": [[0, 1], [2]]},
+    "cells of parts merged otherwise": CELLS | {"parts": [[0], [1, 2]], "of": merged()},
+    "cells of parts in another order": CELLS | {"parts": [[2], [0, 1]], "of": merged()},
+    "cells of outputs that are merged": CELLS | {"of": merged()},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_forged_covers_are_refused(name: str) -> None:
+    assert nothing(REFUSED[name])
+
+
+def test_leaves_have_numbers_of_their_own_over_a_set_of_channels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.array(PROBLEM["mechanism"]["channel"]["matrix"])
+    ends = {"lower": np.maximum(rows - 0.05, 0).tolist(), "upper": (rows + 0.05).tolist()}
+    inputs = PROBLEM["mechanism"]["channel"]["inputs"]
+    problem = changed(mechanism={**PROBLEM["mechanism"], "channel_set": {"inputs": inputs} | ends})
+    del problem["mechanism"]["channel"]
+    of = close({"rule": "chord", "nu": {"leaf": [1, 7]}}, {"leaf": 0})
+    leaves = [[0.1, 0.2, -0.1, 0, 0, -0.1, 0.2], [0.2, -0.3, 0.3, 0, 0, 0.2, -0.1]]
+    term = split_cells(leaves=leaves) | {"of": of}
+    found = prove(term, problem=problem)
+    monkeypatch.setattr(covers, "ALLOWANCE", 0.0)
+    assert attained() <= prove(term, problem=problem) <= found
+    assert found == pytest.approx(prove(term, problem=problem), abs=1e-12)
+
+
+LOSS = {"gain": {"kind": "matrix", "table": [[-1, -2], [-2, -1]]}, "form": "factor"}
+
+
+def test_a_factor_of_losses_has_no_lower_end() -> None:
+    with pytest.raises(RefusedError, match="factor"):
+        attained(changed(**LOSS))
+    statement = RecordLeakage.read(SET | LOSS)
+    phi = [[2, 1, 1], [1, 1, 2]]
+    with pytest.raises(RefusedError, match="factor"):
+        statement.lower({"rule": "point", "group": 0, "weights": WITNESS, "posteriors": phi})
+
+
+GUESS = changed(**GAIN, form="factor")
+OF_LEAF = {"theta": {"leaf": [0, 2]}}
+PRICED = {"rule": "prior", "theta": [1, 1], "of": chord([1] * 6)}
+
+
+def factor(**changes: Any) -> dict[str, Any]:
+    return {
+        "rule": "factor",
+        "times": 1,
+        "theta": [1, 1],
+        "of": cells(close(PRICED)),
+    } | changes
+
+
+def test_factors_are_above_the_witness() -> None:
+    assert attained(GUESS) <= prove(factor(), problem=GUESS) < 10
+
+
+def test_leaves_have_laws_of_their_own() -> None:
+    for theta in ([1.0, 1.0], [3.0, 1.0]):
+        term = factor(of=cells(close(PRICED | OF_LEAF), [theta]))
+        own = factor(of=cells(close(PRICED | {"theta": theta})))
+        assert prove(term, problem=GUESS) == pytest.approx(prove(own, problem=GUESS), abs=1e-12)
+
+
+FACTORS: dict[str, Any] = {
+    "close without the factor's T": cells(close(PRICED)),
+    "a negative T": factor(times=-1),
+    "a T of leaves": factor(times={"leaf": 1}),
+    "a tangent that may be 0": factor(theta=[1, 0]),
+    "points of a maximum of few": factor(points=[[1, 1], [1, 2]]),
+    "theta of another length": factor(theta=[1]),
+    "no prior": factor(of=cells(close(chord([1] * 6)))),
+    "a factor in a factor": factor(of=factor()),
+    "information's rules": factor(of=close(SHARE)),
+    "no tangents": factor(points=[], theta=[]),
+    "a leaf's negative law": factor(of=cells(close(PRICED | OF_LEAF), [[2.0, -1.0]])),
+    "a leaf's law of nothing": factor(of=cells(close(PRICED | OF_LEAF), [[0.0, 0.0]])),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_forged_factors_are_refused(name: str) -> None:
+    with pytest.raises(RefusedError):
+        prove(FACTORS[name], problem=GUESS)
+
+
+@pytest.mark.parametrize("kind", [{"kind": "shannon"}, {"kind": "gini"}])
+def test_gains_without_few_tangents_need_points(kind: Any) -> None:
+    with pytest.raises(RefusedError):
+        prove(factor(theta=[]), problem=changed(gain=kind, form="factor"))
+    with pytest.raises(RefusedError):
+        prove(factor(theta={"leaf": [1, 1]}), problem=changed(gain=kind, form="factor"))
+    no_tangent = {"rule": "prior", "theta": {"leaf": [1, 1]}, "of": chord([1] * 6)}
+    with pytest.raises(RefusedError):
+        prove(cells(close(no_tangent)), problem=changed(gain=kind, form="rise"))
