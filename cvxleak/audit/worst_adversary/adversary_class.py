@@ -12,6 +12,7 @@ to hold exactly, fractions are found that meet them: some of the weights follow 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -133,15 +134,10 @@ class AdversaryClass:
         inequalities = sparse.vstack([-sparse.eye(n), sparse.csr_matrix(self._c[self._most])])
         sides = np.concatenate([np.zeros(n), self._d[self._most]])
         q, a, slack = cp.Variable(n), cp.Variable(), cp.Variable(len(sides))
-        problem = cp.Problem(
-            cp.Maximize(cp.sum(slack)),
-            [
-                inequalities @ q + slack <= sides * a,
-                self._equations @ q == self._ends * a,
-                *(slack >= 0, slack <= 1, a >= 1, a <= 1 / IMPLICIT),
-            ],
-        )
-        status = attempt(problem)
+        rules: list[Any] = [slack >= 0, slack <= 1, a >= 1, a <= 1 / IMPLICIT]
+        rules += [inequalities @ q + slack <= sides * a]
+        rules += [self._equations @ q == self._ends * a]
+        status = attempt(cp.Problem(cp.Maximize(cp.sum(slack)), rules))
         if q.value is None or a.value is None or slack.value is None:
             if "infeasible" not in status:
                 raise SolverError(f"adversaries: {status}")
@@ -161,7 +157,8 @@ class AdversaryClass:
         w, most = cp.Variable(len(self.center), nonneg=True), cp.Variable()
         limits, linear = self.group.limits, [j for j in range(len(self._d)) if j not in self._balls]
         missed = limits.coefficients[linear] @ w - limits.bounds[linear]
-        attempt(cp.Problem(cp.Minimize(most), [cp.sum(w) == 1, missed <= most]))
+        rules: Any = [cp.sum(w) == 1, missed <= most]
+        attempt(cp.Problem(cp.Minimize(most), rules))
         return np.inf if most.value is None else float(most.value)
 
     def _doubtful(self, inside: Array) -> Array:
@@ -174,7 +171,9 @@ class AdversaryClass:
         if self._off(center) <= self._margin and self._slack(center) > self._margin:
             return center
         most, found = self._most_doubtful()
-        mixed = [(1 - share) * found + share * inside for share in (0.0, *10.0 ** np.arange(-10, 0))]
+        mixed = [
+            (1 - share) * found + share * inside for share in (0.0, *10.0 ** np.arange(-10, 0))
+        ]
         best = max([center, *mixed], key=self._slack)
         if not self._slack(best) >= -IMPLICIT:
             raise InfeasibleError(self._why(min(most, 0.0)))
@@ -188,7 +187,10 @@ class AdversaryClass:
         w, slack = cp.Variable(len(where), nonneg=True), cp.Variable()
         doubt = cp.sum(cp.entr(w)) + self.group.lumped.log_multiplicity[where] @ w
         c, d, shares = self._c[:, where], self._d, self.group.limits.shares
-        rules = [doubt - self.group.floor >= slack, self._equations[:, where] @ w == self._ends]
+        rules: list[Any] = [
+            doubt - self.group.floor >= slack,
+            self._equations[:, where] @ w == self._ends,
+        ]
         rules += [c[j] @ w <= d[j] for j in self._most]
         rules += [shares[j] * doubt + d[j] - c[j] @ w >= slack for j in self._balls]
         status = attempt(cp.Problem(cp.Maximize(slack), rules))
@@ -236,7 +238,7 @@ class AdversaryClass:
             w = w * np.exp(np.clip(change, -5.0, 5.0))
         return w
 
-    # In fractions ----------------------------------------------------------------------------------
+    # In fractions --------------------------------------------------------------------------------
 
     def _ways(self, weights: Array) -> Iterator[list[Any]]:
         """Yield lists that may stand for a distribution in a file."""
@@ -264,14 +266,15 @@ class AdversaryClass:
         w = [proved(float(x)) for x in np.where(self._possible & (weights > 1e-30), weights, 0.0)]
         table = np.vstack([np.ones(len(w)), self._c[list(equations)]]) * weights
         table /= np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-300)
-        triangle, order = qr(table, mode="r", pivoting=True)
+        decomposition: Any = qr(table, mode="r", pivoting=True)
+        triangle, order = decomposition
         sizes = np.abs(np.diag(triangle))
         columns = [int(g) for g in order[: np.sum(sizes > 1e-11 * sizes[0])]]
         for g in columns:
             w[g] = fmpq(0)
         system = fmpq_mat(
             [
-                [*(row[g] for g in columns), side - added([x * c for x, c in zip(w, row)])]
+                [*(row[g] for g in columns), side - added(list(map(mul, w, row)))]
                 for row, side in zip(rows, sides, strict=True)
             ]
         )
@@ -318,9 +321,7 @@ class AdversaryClass:
 
 def _opposite(one: Any, other: Any) -> bool:
     """Whether two limits are an equation together."""
-    return one.bound == -other.bound and all(
-        x == -y for x, y in zip(one.c, other.c, strict=True)
-    )
+    return one.bound == -other.bound and all(x == -y for x, y in zip(one.c, other.c, strict=True))
 
 
 def _float(x: fmpq) -> float:

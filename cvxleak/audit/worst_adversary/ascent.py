@@ -29,6 +29,7 @@ from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
 from cvxleak.audit.worst_adversary.dual import CellDual
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.objective import INFORMATION
+from cvxleak.audit.worst_adversary.witness import point
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.joint_update import Updater, ascend
@@ -85,9 +86,7 @@ class Ascent:
         By how much the largest gain falls for each nat that the floor rises.
     """
 
-    def __init__(
-        self, group: Group, adversaries: AdversaryClass, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, group: Group, adversaries: AdversaryClass, rng: np.random.Generator) -> None:
         self.group, self.adversaries, self._rng = group, adversaries, rng
         center = adversaries.center
         self._best = self._found(center, group.lumped)
@@ -100,33 +99,36 @@ class Ascent:
 
     @property
     def weights(self) -> Array:
+        """The best adversary so far."""
         return self._best.weights
 
     @property
     def value(self) -> float:
+        """What it gains."""
         return self._best.value
 
     @property
     def multiplier(self) -> float:
+        """The floor's multiplier."""
         return self._best.multiplier
 
     def climb(self, starts: Array | None, stop: Callable[[], bool]) -> float:
         """Look for better adversaries from some starts, or from its own; return the best value."""
         rows, adversaries = self.group.lumped, self.adversaries
-        starts = self._starts() if starts is None else np.maximum(starts, 0.0)
-        starts = starts / starts.sum(axis=1, keepdims=True)
-        found = max((self._found(adversaries.meet(w), rows) for w in starts), key=_value)
+        given = self._starts() if starts is None else np.maximum(starts, 0.0)
+        given = given / given.sum(axis=1, keepdims=True)
+        found = max((self._found(adversaries.meet(w), rows) for w in given), key=_value)
         # Nowhere zero: what an adversary excludes would stay excluded.
-        starts = 0.98 * starts + 0.02 * adversaries.center
+        given = 0.98 * given + 0.02 * adversaries.center
         for turn in range(TURNS):
-            found = max(self._ascend(starts, rows, stop), found, key=_value)
+            found = max(self._ascend(given, rows, stop), found, key=_value)
             grown = found.value > self.value * (1 + PROGRESS)
             if found.value > self.value:
                 self._best = found
                 self._of_middle = self._of_middle if turn else found.weights
             if self.group.boxes is None or (turn and not grown) or stop():
                 break
-            rows, starts = self._most_telling(found.weights, rows), found.weights[None]
+            rows, given = self._most_telling(found.weights, rows), found.weights[None]
             found = self._found(found.weights, rows)
         return self.value
 
@@ -147,14 +149,11 @@ class Ascent:
         Over a set of channels the kernel says who gains more whatever the channel is: the worst
         adversary that was found, or that of the rows in the middle.
         """
+        candidates = [self._of_middle, self.weights]
         found = []
-        for weights in [self.weights] if self.group.boxes is None else [self._of_middle, self.weights]:
+        for weights in candidates[1:] if self.group.boxes is None else candidates:
             allowed, held = self.adversaries.written(weights)
-            term: Term = {"rule": "point", **(cells or {}), "group": place, "weights": held}
-            if self.group.boxes is not None:
-                joint = np.maximum(_joint(allowed, self.group.lumped), 1e-300)
-                term["posteriors"] = (joint / joint.sum(axis=0)).tolist()
-            found.append((allowed, term))
+            found.append((allowed, point(self.group, place, allowed, held, cells or {})))
         if len(found) == 1:
             return found[0]
         with precision():
@@ -286,15 +285,11 @@ class Ascent:
         price = slope / kappa + times * flat[of]
         here = float(best.weights @ price - times * here)
         # The dual's one output adds the gain of a known value.
-        dual = CellDual(
-            self._plain, group.surplus, group.limits, price - known[of], None, objective
-        )
+        own = price - known[of]
+        dual = CellDual(self._plain, group.surplus, group.limits, own, None, objective)
+        accuracy = np.array([PROGRESS * abs(best.value) / kappa])
         solution = dual.solve(
-            np.eye(k)[None, None],
-            dual.first()[None],
-            here,
-            np.array([PROGRESS * abs(best.value) / kappa]),
-            iterations=NEWTON,
+            np.eye(k)[None, None], dual.first()[None], here, accuracy, iterations=NEWTON
         )
         weights = self.adversaries.meet(np.maximum(solution.weights[0], 0.0))
         return self._found(weights, rows, kappa * float(solution.numbers[0, 0]))
