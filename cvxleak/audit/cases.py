@@ -10,7 +10,8 @@ many distributions, the same in all cases.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice, product
 from typing import Any, NamedTuple
@@ -27,7 +28,16 @@ from cvxleak.kernel.independent import Person, ProductLeakage, corners
 from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.proofs.format import plain
 
-__all__ = ["Cases", "Laws", "floats", "in_case", "most_of", "statement_of", "value_at"]
+__all__ = [
+    "Cases",
+    "Laws",
+    "floats",
+    "in_case",
+    "most_of",
+    "refused_as",
+    "statement_of",
+    "value_at",
+]
 
 Laws = Sequence[Sequence[float]]
 """A distribution for each record, or weights on the vertices of what is known of it."""
@@ -56,19 +66,20 @@ class Cases(NamedTuple):
     weights: Array
 
 
-def statement_of(problem: Mapping[str, Any]) -> ProductLeakage:
-    """Return what the proof kernel makes of a problem.
-
-    Raises
-    ------
-    ValidationError
-        The kernel refuses it.
-    """
+@contextmanager
+def refused_as(name: str, more: str = "") -> Iterator[None]:
+    """Raise what the kernel refuses in this block as a ValidationError about an argument."""
     try:
         with precision():
-            return ProductLeakage.read(plain(problem))
+            yield
     except RefusedError as error:
-        raise ValidationError(f"mechanism: {error}") from error
+        raise ValidationError(f"{name}: {error}{more}") from error
+
+
+def statement_of(problem: Mapping[str, Any]) -> ProductLeakage:
+    """Return what the proof kernel makes of a problem."""
+    with refused_as("mechanism"):
+        return ProductLeakage.read(plain(problem))
 
 
 def value_at(statement: ProductLeakage, record: int, laws: Laws) -> float:

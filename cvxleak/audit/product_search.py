@@ -1,12 +1,13 @@
-"""The search for the worst product prior under a floor on the sum of the entropies.
+"""The search for the worst product prior.
 
-The lower bound comes from a local search. The upper bound is the capacity of the record's channel
-with the other records known, or an audit of all priors.
+Where each distribution lies in a polytope, the worst of all cases is it. Under a floor on the sum
+of the entropies, the lower bound comes from a local search; the upper bound is the capacity of the
+record's channel with the other records known, or an audit of all priors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -14,13 +15,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr
 
-from cvxleak.audit.cases import Cases, Laws, most_of
+from cvxleak.audit.adversary import IndependentAdversary
+from cvxleak.audit.cases import Cases, Laws, in_case, most_of
+from cvxleak.audit.product_priors import ProductPriors
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.kernel.independent import ProductLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.problem import Bound, Gap, Stopped
@@ -28,8 +30,16 @@ from cvxleak.problem.problem import Found
 
 __all__ = ["ProductSearch"]
 
-CONTEXTS = "the capacity of the record's channel if the other records are known"
-AUDIT = "an audit of all adversaries with this entropy"
+CASES = (
+    "all cases in which the other records are at a vertex of what is known of them, because the "
+    "leakage is convex in each of their distributions"
+)
+LOCAL = (
+    "local search from below, because the leakage is not concave in the distributions; from above "
+    "{}, because it is the lower of two bounds"
+)
+CONTEXTS = LOCAL.format("the capacity of the record's channel if the other records are known")
+AUDIT = LOCAL.format("an audit of all adversaries with this entropy")
 
 STARTS, WORST = 12, 3
 """Starts of the local search, and how many of them know the others in the worst contexts."""
@@ -38,112 +48,133 @@ ITERATIONS = 300
 
 
 class ProductSearch:
-    """The local search from below, then the capacities of contexts and an audit from above.
+    """A search for the worst of a class of product priors.
 
     Parameters
     ----------
-    problem : RecordLeakage
-        The same question about all priors.
-    statement : ProductLeakage
-        What is to be proved.
-    at : callable
-        (record, distributions) -> the witness, and as a term holds it.
+    priors : ProductPriors
+    all_priors : RecordLeakage or None
+        Under a floor on the sum of the entropies, the same question about all priors.
     rng : numpy.random.Generator
     """
 
     def __init__(
-        self,
-        problem: RecordLeakage,
-        statement: ProductLeakage,
-        at: Callable[[int, Laws], tuple[Any, dict[str, Any]]],
-        rng: np.random.Generator,
+        self, priors: ProductPriors, all_priors: RecordLeakage | None, rng: np.random.Generator
     ) -> None:
-        self._problem, self._statement, self._at, self._rng = problem, statement, at, rng
-        self._best: tuple[float, int, list[Array]] | None = None
+        self._priors, self._all_priors, self._rng = priors, all_priors, rng
         self._searched = False  # to the end
+        self._below: tuple[float, IndependentAdversary, dict[str, Any]] | None = None
+        self._above: list[tuple[float, str, dict[str, Any]]] = []
         self._audit: Bound | None = None
-        self._above: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
         """Look for distributions; audit the mechanism if the capacities are not enough."""
         if not self._searched:
             self._look(stop)
-        if gap.closed(*self.found(gap).searched):
+        ended = Stopped.ROUNDING
+        if self._all_priors is not None and not gap.closed(*self._found().searched):
+            ended = self._audited(self._all_priors, gap, stop.clock)
+        if gap.closed(*self._found().searched):
             return Stopped.TOLERANCE
-        audit = self._problem.solve if self._audit is None else self._audit.refine
-        try:
-            self._take(audit(tol=gap.tol, **stop.clock.limits))
-        except SolveInterrupted as error:
-            self._take(error.bound)
-            raise
-        assert self._audit is not None
-        ended = self._audit.stats["stopped"]
-        if ended is not Stopped.TOLERANCE or gap.closed(*self.found(gap).searched):
-            return ended
-        # Others leak more than who takes records apart.
-        return Stopped.NO_PROGRESS if self._searched else Stopped.at_limit(stop.clock)
+        return ended if self._searched else Stopped.at_limit(stop.clock)
 
     def found(self, gap: Gap) -> Found:
         """Return the best distributions so far, with what proves both bounds."""
-        if self._best is None:  # interrupted
+        if self._below is None:  # interrupted
             self._look(Stop(Clock(0.0)))
-        assert self._best is not None
-        _, record, laws = self._best
-        adversary, below = self._at(record, [law.tolist() for law in laws])
-        with precision():
-            least = lower(self._statement.lower(below))
-        above, (most, term) = min(self._above.items(), key=lambda one: one[1][0])
-        method = (
-            "local search from below, because the leakage is not concave in the distributions; "
-            f"from above {above}, because it is the lower of two bounds"
-        )
-        parts = (self._statement.problem, below, term)
-        return Found(least, most, adversary, parts, stats={"method": method})
+        return self._found()
 
     def proof_seconds(self) -> float:
         """Return 0: an audit says itself what time its proof needs."""
         return 0.0
 
+    def _found(self) -> Found:
+        assert self._below is not None
+        below, adversary, point = self._below
+        above, method, term = min(self._above, key=lambda one: one[0])
+        parts = (self._priors.statement.problem, point, term)
+        return Found(below, above, adversary, parts, stats={"method": method})
+
+    def _audited(self, problem: RecordLeakage, gap: Gap, clock: Clock) -> Stopped:
+        """Go on with the audit of all priors, within what is left."""
+        audit = problem.solve if self._audit is None else self._audit.refine
+        try:
+            self._take(audit(tol=gap.tol, **clock.limits))
+        except SolveInterrupted as error:
+            self._take(error.bound)
+            raise
+        assert self._audit is not None
+        ended = self._audit.stats["stopped"]
+        # Others leak more than who takes records apart.
+        return Stopped.NO_PROGRESS if ended is Stopped.TOLERANCE else ended
+
     def _take(self, audit: Bound) -> None:
         assert audit.certificate is not None
         term = {"rule": "audit", "groups": audit.certificate.proof["groups"]}
-        self._audit, self._above[AUDIT] = audit, (audit.upper, term)
+        self._audit = audit
+        self._above.append((audit.upper, AUDIT, term))
 
     def _look(self, stop: Stop) -> None:
-        """Bound the contexts' capacities, and run the local searches."""
-        statement, people = self._statement, self._statement.people()
-        audited = statement.audited(people)
-        cases: list[Cases | None] = [None] * len(audited)
+        """Bound the capacities of all cases, and look for the worst prior."""
+        statement, audited = self._priors.statement, self._priors.audited
+        cases = self._cases(stop.clock)
+        found = [self._worst(i, one, stop) for i, one in zip(audited, cases, strict=True)]
+        _, record, weights = max(found, key=lambda one: one[0])
+        adversary, point = self._priors.at(record, weights)
+        with precision():
+            below = lower(statement.lower(point))
+        if self._below is None or below > self._below[0]:
+            self._below = below, adversary, point
+        self._searched = not stop()
+
+    def _cases(self, clock: Clock) -> list[Cases | None]:
+        """Return what each audited record leaks in each case, once that proves an upper end."""
+        priors, floored = self._priors, self._all_priors is not None
+        term: dict[str, Any] = {"rule": "contexts" if floored else "corners", **priors.least}
         try:
             with precision():
-                cases = [most_of(statement, people, i, stop.clock) for i in audited]
-                term: dict[str, Any] = {"rule": "contexts"}
-                if self._problem.told.is_leakage:
-                    term["inputs"] = [pack(one.weights, "<f8") for one in cases if one is not None]
-                self._above[CONTEXTS] = upper(statement.upper(term)), term
+                cases = [most_of(priors.statement, priors.people, i, clock) for i in priors.audited]
+                if "gain" not in priors.statement.problem:
+                    term["inputs"] = [pack(one.weights, "<f8") for one in cases]
+                above = upper(priors.statement.upper(term))
         except RefusedError:  # a gain of other than few actions
-            self._take(self._problem.solve(time_limit=0.0))
-        for i, one in zip(audited, cases, strict=True):
-            products = _Products(self._problem, i)
-            for start in self._starts(products, one):
-                for laws in (start, products.climbed(start, stop)):
-                    met = products.met(laws)
-                    value = products.value(met)
-                    if self._best is None or value > self._best[0]:
-                        self._best = value, i, met
-        self._searched = not stop()
+            if self._all_priors is None:
+                raise
+            self._take(self._all_priors.solve(time_limit=0.0))
+            return [None] * len(priors.audited)
+        self._above.append((above, CONTEXTS if floored else CASES, term))
+        return [*cases]
+
+    def _worst(self, record: int, cases: Cases | None, stop: Stop) -> tuple[float, int, Laws]:
+        """Return the most that a record was found to leak, the record, and the prior's weights."""
+        if cases is not None and self._all_priors is None:
+            case = int(cases.values.argmax())
+            own = cases.weights[case].tolist()
+            return (
+                float(cases.values[case]),
+                record,
+                in_case(self._priors.people, record, case, own),
+            )
+        assert self._all_priors is not None
+        products = _Products(self._all_priors, record)
+        met = [
+            products.met(laws)
+            for start in self._starts(products, cases)
+            for laws in (start, products.climbed(start, stop))
+        ]
+        best = max(met, key=products.value)
+        return products.value(best), record, [law.tolist() for law in best]
 
     def _starts(self, products: _Products, cases: Cases | None) -> Iterator[list[Array]]:
         """Yield the uniform distributions, the worst contexts, and random distributions."""
         yield products.uniform
-        worst = [] if cases is None else np.argsort(-cases.values)[:WORST].tolist()
         if cases is not None:
             with precision():
-                own = self._statement.people()[products.record].contributions
-                contexts = self._statement.contexts(own)
-            for place in worst:
+                own = self._priors.people[products.record].contributions
+                contexts = self._priors.statement.contexts(own)
+            for place in np.argsort(-cases.values)[:WORST]:
                 yield products.in_context(contexts[place], cases.weights[place])
-        for _ in range(STARTS - len(worst)):
+        for _ in range(STARTS - WORST):
             yield [self._rng.dirichlet(np.full(n, 0.5)) for n in products.shape]
 
 
