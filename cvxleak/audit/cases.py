@@ -10,9 +10,7 @@ many distributions, the same in all cases.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -20,24 +18,12 @@ import numpy as np
 from scipy.special import rel_entr
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.kernel.cases import Law, compositions, gained
 from cvxleak.kernel.independent import Person, ProductLeakage, corners
-from cvxleak.kernel.numbers import RefusedError, precision
-from cvxleak.proofs.format import plain
 
-__all__ = [
-    "Cases",
-    "Laws",
-    "floats",
-    "in_case",
-    "most_of",
-    "refused_as",
-    "statement_of",
-    "value_at",
-]
+__all__ = ["Cases", "Laws", "floats", "in_case", "most_of"]
 
 Laws = Sequence[Sequence[float]]
 """A distribution for each record, or weights on the vertices of what is known of it."""
@@ -64,32 +50,6 @@ class Cases(NamedTuple):
 
     values: Array
     weights: Array
-
-
-@contextmanager
-def refused_as(name: str, more: str = "") -> Iterator[None]:
-    """Raise what the kernel refuses in this block as a ValidationError about an argument."""
-    try:
-        with precision():
-            yield
-    except RefusedError as error:
-        raise ValidationError(f"{name}: {error}{more}") from error
-
-
-def statement_of(problem: Mapping[str, Any]) -> ProductLeakage:
-    """Return what the proof kernel makes of a problem."""
-    with refused_as("mechanism"):
-        return ProductLeakage.read(plain(problem))
-
-
-def value_at(statement: ProductLeakage, record: int, laws: Laws) -> float:
-    """Return the leakage or gain about a record under any product prior (floating point)."""
-    problem = {key: value for key, value in statement.problem.items() if key != "laws"}
-    free = replace(statement, record=None, laws=None, problem={**problem, "entropy_floor": 0})
-    alike: dict[Any, Any] = {}
-    runs = [[alike.setdefault(tuple(law), list(law)), 1] for law in laws]
-    with precision():
-        return float(free.lower({"rule": "point", "record": record, "weights": runs}).mid())
 
 
 def most_of(

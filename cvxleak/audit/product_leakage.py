@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -17,24 +17,37 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak.audit.adversary import IndependentAdversary
-from cvxleak.audit.cases import refused_as
+from cvxleak.audit.cases import Cases, Laws, in_case, most_of
 from cvxleak.audit.known_laws import KNOWN, known_laws, per_record
-from cvxleak.audit.product_priors import ProductPriors
-from cvxleak.audit.product_search import ProductSearch
+from cvxleak.audit.product_priors import IndependentAdversary, ProductPriors, near, refused_as
+from cvxleak.audit.product_search import audited, local_search
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
+from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import Array, generator, in_order, one_of, short
+from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.kernel.reading import pack
 from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.own_gain import provable_gain
-from cvxleak.problem import Bound, Problem
+from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Toward
+from cvxleak.problem.problem import Found, Once, Toward
 
 __all__ = ["ProductLeakage", "product_leakage"]
+
+CASES = (
+    "all cases in which the other records are at a vertex of what is known of them, because the "
+    "leakage is convex in each of their distributions"
+)
+LOCAL = (
+    "local search from below, because the leakage is not concave in the distributions; from above "
+    "{}, because it is the lower of two bounds"
+)
+CONTEXTS = LOCAL.format("the capacity of the record's channel if the other records are known")
+AUDIT = LOCAL.format("an audit of all adversaries with this entropy")
 
 DATASETS, TABLE = 1 << 16, 1 << 22
 """Most datasets that product priors under a floor are searched on, and most probabilities."""
@@ -73,8 +86,8 @@ class ProductLeakage(Problem):
         distribution of record i is arbitrary.
     gain, form
         The value of a belief to the adversary, and the quantity that is bounded, as for
-        `RecordLeakage`. Without a floor the gain must be the maximum of a few linear functions:
-        `Guess`, `GuessInTries`, a `GainMatrix`, or a user-defined gain with `rows`.
+        `RecordLeakage`. The gain must be the maximum of a few linear functions: `Guess`,
+        `GuessInTries`, a `GainMatrix`, or a user-defined gain with `rows`.
 
     Raises
     ------
@@ -180,8 +193,7 @@ class ProductLeakage(Problem):
         object.__setattr__(self, "unit", self.told.unit)
         if self.entropy_floor:
             _ = self._of_all_priors  # refuses what it does
-            return
-        if self.form == "posterior" and self.laws is None:
+        elif self.form == "posterior" and self.laws is None:
             raise ValidationError(
                 "form: found 'posterior' with no constraint on the attacked record: an "
                 "adversary who already knows its value has the largest gain; give laws or an "
@@ -193,7 +205,7 @@ class ProductLeakage(Problem):
             "bounds it for all adversaries"
         )
         with refused_as(f"gain: found {short(self.gain)} ({self.form})", more):
-            before = self._priors.least_gain
+            before = self._priors.least_gain()
         if self.form == "factor" and not before > 0:
             raise ValidationError(
                 f"form: found 'factor' for {self.gain!r}, which is not positive for all "
@@ -236,9 +248,47 @@ class ProductLeakage(Problem):
         floor = min(self.entropy_floor, max(self.mechanism.space.max_entropy - BELOW_MOST, 0.0))
         return RecordLeakage(self.mechanism, floor, self.records, gain=self.gain, form=self.form)
 
-    def _search(self, *, rng: int | np.random.Generator | None = 0) -> ProductSearch:
-        audit = self._of_all_priors if self.entropy_floor else None
-        return ProductSearch(self._priors, audit, generator(rng))
+    def _search(self, *, rng: int | np.random.Generator | None = 0) -> Once:
+        random = generator(rng)
+        return Once(lambda gap, clock: self._run(gap, clock, random))
+
+    def _run(self, gap: Gap, clock: Clock, rng: np.random.Generator) -> tuple[Found, Stopped]:
+        """Go through the cases, and prove both bounds; a floor leaves other priors, too."""
+        priors, statement, floored = self._priors, self._priors.statement, self.entropy_floor > 0
+        above: dict[str, Any] = {"rule": "contexts" if floored else "corners", **priors.least}
+        with precision():
+            cases = [most_of(statement, priors.people, i, clock) for i in priors.audited]
+            if self.told.is_leakage:
+                above["inputs"] = [pack(one.weights, "<f8") for one in cases]
+            search = partial(self._locally, rng=rng, stop=Stop(clock)) if floored else self._in_case
+            found = [search(i, one) for i, one in zip(priors.audited, cases, strict=True)]
+            _, record, weights = max(found, key=lambda one: one[0])
+            adversary, below = priors.at(record, weights)
+            least, most = lower(statement.lower(below)), upper(statement.upper(above))
+        method = CONTEXTS if floored else CASES
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.ROUNDING
+        if floored and not gap.closed(least, most):
+            audit, term, stopped = audited(self._of_all_priors, gap, clock)
+            if stopped is Stopped.TOLERANCE:  # others leak more than who takes records apart
+                stopped = Stopped.NO_PROGRESS
+            if audit < most:
+                most, above, method = audit, term, AUDIT
+        parts = (statement.problem, below, above)
+        return Found(least, most, adversary, parts, stats={"method": method}), stopped
+
+    def _in_case(self, record: int, cases: Cases) -> tuple[float, int, Laws]:
+        """Return the most that a record leaks in a case, the record, and the prior's weights."""
+        case = int(cases.values.argmax())
+        own = cases.weights[case].tolist()
+        return float(cases.values[case]), record, in_case(self._priors.people, record, case, own)
+
+    def _locally(
+        self, record: int, cases: Cases, rng: np.random.Generator, stop: Stop
+    ) -> tuple[float, int, Laws]:
+        """Return the same under a floor."""
+        contexts = self._priors.statement.contexts(self._priors.people[record].contributions)
+        found = local_search(self._of_all_priors, record, contexts, cases, rng, stop)
+        return found[0], record, [law.tolist() for law in found[1]]
 
     def _measure(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
@@ -251,8 +301,8 @@ class ProductLeakage(Problem):
             short_of = self.entropy_floor - float(sum(entr(law).sum() for law in laws))
             missed["entropy is at least the floor"] = max(short_of, 0.0)
         else:
-            near = self._priors.near(record, laws, inside=False)
-            missed["distributions are in their polytopes"] = max(away for _, away in near)
+            apart = [away for _, away in near(self._priors.people, record, laws)]
+            missed["distributions are in their polytopes"] = max(apart)
         return value, missed
 
     def _toward(
@@ -261,7 +311,7 @@ class ProductLeakage(Problem):
         records, given = self._read(candidate)
         laws = [positive_part(law) for law in given]
         record = self._priors.worst(records, laws)[1]
-        weights = [own for own, _ in self._priors.near(record, laws, inside=True)]
+        weights = [own for own, _ in near(self._priors.inside, record, laws)]
 
         def at(share: float) -> tuple[Any, dict[str, Any]]:
             mixed = [(1 - share) * own + share / len(own) for own in weights]
