@@ -30,9 +30,7 @@ settings.load_profile("repeatable")
 STARTS = (
     "audit.curve",
     "audit.product_leakage",
-    "audit.search.audit",
-    "audit.search.cell_audit",
-    "audit.search.noise_audit",
+    "audit.worst_adversary.audit",
     "design.adversary_oracle",
     "design.alternation",
     "iterative.joint",

@@ -15,7 +15,7 @@ from cvxleak.model import Prior
 from cvxleak.queries import count
 
 # Programs and the inner parts of a search mean nothing by themselves.
-PARTS = ("cvxleak.cli", "cvxleak.audit.search", "cvxleak.solvers")
+PARTS = ("cvxleak.cli", "cvxleak.audit.worst_adversary", "cvxleak.solvers")
 
 
 def public_names() -> list[Any]:

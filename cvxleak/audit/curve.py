@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,20 +12,16 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit, Reporter
-from cvxleak.audit.search.audited_floors import AuditedFloors
-from cvxleak.audit.search.turns import in_turns
-from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, Stop, check_progress
+from cvxleak.audit.worst_adversary.audit import Audit, Reporter
+from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
-from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput
+from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.model import ChannelSet, Gain, Mechanism
 from cvxleak.model.gain import Form
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.bound import BOUND_HEAD, bound_row
-from cvxleak.problem.interrupts import Interrupts
-from cvxleak.problem.problem import SHARPER
-from cvxleak.problem.threads import one_thread
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.bundle import save_certificates
 
@@ -150,13 +147,11 @@ def leakage_curve(
     best lower bound among itself and the floors above it, and the best upper bound among itself and
     those below it.
 
-    Where the bound uses posterior cells, all floors share one local search, in which each floor
-    tries what its neighbors found, and one branch-and-bound tree: multipliers (lam, mu) that prove
-    U at b prove U - lam (b' - b) at b' (`cvxleak.audit.search.floors_search`). For records of more
-    than two values, time sharing is tried first (`cvxleak.audit.search.sharing`). Floors that
-    remain open are audited in turns, from the outermost inward, as long as the bounds around them
-    differ by more than the tolerance. With `adversaries`, all floors are audited in this way; the
-    constraints are the same at every floor, so the curve is non-increasing there, too.
+    And a proof with multiplier lam of U at b proves U - lam (b' - b) at every other floor b'. So
+    floors are audited from the outermost inward, as long as the bounds that those before give them
+    differ by more than the tolerance, and each search starts from what was found next to it. With
+    `adversaries`, the constraints are the same at every floor, so the curve is non-increasing
+    there, too.
 
     Parameters
     ----------
@@ -174,8 +169,7 @@ def leakage_curve(
         Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7), where 1e-7 is
         in nats or in the gain's unit.
     time_limit : float, optional
-        Seconds for the whole curve. The searches of the floors alternate, so that each has had its
-        share when time runs out.
+        Seconds for the whole curve; each search gets an equal share of what is left.
     rng : int, numpy.random.Generator or None
         Seed or generator of the local search's random starts; the same seed gives the same result.
     progress : callable, optional
@@ -236,243 +230,130 @@ def leakage_curve(
         RecordLeakage(mechanism, b, records, adversaries=known, gain=gain, form=form)
         for b in floors
     ]
-    apart = isinstance(mechanism.noise, RealOutput | ChannelSet)
-    if apart or not problems[0].told.is_leakage:
-        options: dict[str, Any] = {
-            "work_limit": work_limit,
-            "rng": generator(rng),
-            "progress": progress,
-        }
-        return _floor_by_floor(problems, tol, clock, apart=apart, **options)
-    search = _Search(problems, tol, generator(rng), Reporter(progress=progress))
-    found, stopped = search.run(clock)
-    bounds = tuple(
-        _said(tightened(found, place, b, tol), stopped) for place, b in enumerate(floors)
+    search = _Curve(problems, tol, generator(rng), Reporter(progress=progress))
+    interrupted = search.run(clock)
+    curve = LeakageCurve(
+        floors,
+        tuple(search.bound(place) for place in range(len(floors))),
+        tuple(place in search.found for place in range(len(floors))),
+        clock.seconds,
     )
-    solved = tuple(place in search.searched for place in range(len(floors)))
-    curve = LeakageCurve(floors, bounds, solved, clock.seconds)
-    if stopped is Stopped.INTERRUPTED:
+    if interrupted:
         raise SolveInterrupted(curve)
     return curve
 
 
-def _floor_by_floor(
-    problems: list[RecordLeakage],
-    tol: float,
-    clock: Clock,
-    *,
-    apart: bool,
-    **options: Any,
-) -> LeakageCurve:
-    """Return bounds that are found one by one; if not `apart`, those that others leave open."""
-    floors = tuple(problem.entropy_floor for problem in problems)
-    found: dict[int, Bound] = {}
-    stopped = Stopped.TOLERANCE
-    while True:
-        known = [(place, bound.lower, bound.upper) for place, bound in sorted(found.items())]
-        open_ = range(len(problems)) if apart else _open(known, len(problems), Gap(tol))
-        if stopped is Stopped.INTERRUPTED and not apart:
-            open_ = {0, len(problems) - 1}
-        waiting = sorted(set(open_) - set(found))
-        if not waiting:
-            break
-        place = _next(waiting, len(problems))
-        share = 0.0 if stopped is Stopped.INTERRUPTED else clock.share(len(waiting))
-        try:
-            found[place] = problems[place].solve(tol=tol, time_limit=share, **options)
-        except SolveInterrupted as error:
-            found[place], stopped = error.bound, Stopped.INTERRUPTED
-    ends = sorted(found.items())
-    bounds = [bound for _, bound in ends]
-    if not apart:
-        bounds = [
-            _said(tightened(ends, place, b, tol), found.get(place, bounds[0]).stats["stopped"])
-            for place, b in enumerate(floors)
-        ]
-    solved = tuple(place in found for place in range(len(floors)))
-    curve = LeakageCurve(floors, tuple(bounds), solved, clock.seconds)
-    if stopped is Stopped.INTERRUPTED:
-        raise SolveInterrupted(curve)
-    return curve
+class _Curve:
+    """The searches at the floors of a curve, each of which starts from what the others found.
 
-
-def _next(waiting: Sequence[int], size: int) -> int:
-    """Return the floor to audit next: the last or first, or else the middle of the widest gap."""
-    for end in (size - 1, 0):
-        if end in waiting:
-            return end
-    return _middle(waiting)
-
-
-def _middle(places: Sequence[int]) -> int:
-    """Return the middle of the widest stretch of places."""
-    stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-    widest = max(stretches, key=len)
-    return int(widest[(len(widest) - 1) // 2])
-
-
-class _Search:
-    """The searches at all floors: one for all of them together, and audits of what it leaves."""
+    Attributes
+    ----------
+    found : dict of Bound
+        The bounds of the floors that were searched, by place.
+    """
 
     def __init__(
         self,
-        problems: list[RecordLeakage],
+        problems: Sequence[RecordLeakage],
         tol: float,
         rng: np.random.Generator,
         report: Reporter,
     ) -> None:
-        self._problems, self._gap, self._rng = problems, Gap(tol), rng
-        self._report = report
-        self._together: AuditedFloors | None = None
-        if len(problems) > 1 and not problems[0].adversaries:
-            together = AuditedFloors(problems, tol, rng)
-            self._together = together if together.small else None
+        self._problems, self._gap, self._rng, self._report = problems, Gap(tol), rng, report
         self._audits: dict[int, Audit] = {}
-        self._reached: list[tuple[int, Bound]] = []  # by the one for all floors
-        self._too_large = False
+        self.found: dict[int, Bound] = {}
+        self._stopped = Stopped.TOLERANCE
 
-    @property
-    def searched(self) -> set[int]:
-        """The floors that took a search."""
-        return set(self._audits) | (self._together.searched if self._together else set())
+    def run(self, clock: Clock) -> bool:
+        """Search floors until none is open; return whether that was interrupted."""
+        interrupted = False
+        while waiting := self._waiting(interrupted):
+            place = _next(waiting, len(self._problems))
+            near = min(self._audits, key=lambda other: abs(other - place), default=None)
+            like = None if near is None else self._audits[near]
+            audit = Audit(self._problems[place], self._rng, self._report, like)
+            self._audits[place] = audit
+            share = 0.0 if interrupted else clock.share(len(waiting))
+            work = clock.limits["work_limit"]
+            try:
+                bound = audit.problem.go_on(lambda a=audit: a, self._gap.tol, share, work)
+            except SolveInterrupted as error:
+                bound, interrupted = error.bound, True
+            self.found[place] = bound
+            if bound.status is not Status.CERTIFIED:
+                self._stopped = bound.stats["stopped"]
+        return interrupted
 
-    def run(self, clock: Clock) -> tuple[list[tuple[int, Bound]], Stopped]:
-        """Return proved bounds with the places of their floors, and why the search ended."""
-        stop = Stop(clock, self._proof_seconds)
-        aim, stopped = self._gap, Stopped.TOLERANCE
-        with one_thread(), Interrupts() as interrupts:
-            while True:
-                try:
-                    self._search(aim, stop)
-                except KeyboardInterrupt:
-                    stopped = Stopped.INTERRUPTED
-                interrupts.protected = True
-                early = stop() or stopped is Stopped.INTERRUPTED
-                if self._together is not None and early and self._open(self._gap):
-                    self._reached = list(enumerate(self._together.bounds(closed_only=False)))
-                for end in (len(self._problems) - 1, 0):
-                    if not self._reached:
-                        self._audit(end)
-                found = self._reached + [
-                    (
-                        place,
-                        audit.problem.go_on(
-                            lambda audit=audit: audit, self._gap.tol, 0.0, spent=audit.seconds
-                        ),
-                    )
-                    for place, audit in self._audits.items()
-                ]
-                if interrupts.seen:
-                    stopped = Stopped.INTERRUPTED
-                elif stop():
-                    stopped = Stopped.at_limit(clock)
-                elif self._too_large:
-                    stopped = Stopped.TOO_LARGE
-                ends = [(place, bound.lower, bound.upper) for place, bound in found]
-                is_open = _open(ends, len(self._problems), self._gap)
-                if stopped is not Stopped.TOLERANCE or not is_open:
-                    return found, stopped
-                # The search may have counted on digits that the proofs do not have.
-                if aim.tol <= self._gap.tol / 2**SHARPER:
-                    return found, Stopped.ROUNDING
-                aim = Gap(aim.tol / 2)
-                interrupts.protected = False
+    def _waiting(self, interrupted: bool) -> list[int]:
+        """Return the floors that are to be searched."""
+        size = len(self._problems)
+        places = range(size)
+        if interrupted:
+            places = {0, size - 1}
+        elif self.found and not isinstance(self._problems[0].mechanism.noise, ChannelSet):
+            places = [
+                place
+                for place in places
+                if not self._gap.closed(self._lower(place)[0], self._upper(place)[0])
+            ]
+        return sorted(set(places) - set(self.found))
 
-    def _search(self, gap: Gap, stop: Stop) -> None:
-        """Work until no floor is open or the time is up."""
-        if self._together is not None and not self._reached:
-            self._together.run(stop, self._report)
-            if stop():
-                return
-            self._reached = list(enumerate(self._together.bounds(closed_only=True)))
-        last = len(self._problems) - 1
+    def _lower(self, place: int) -> tuple[float, int]:
+        """Return the largest lower end at a floor, and the place where it was found.
 
-        def search(place: int, turns: int) -> bool:
-            why = self._audit(place).search(gap, stop, self._report, turns)
-            self._too_large |= why is Stopped.TOO_LARGE
-            return why is None
+        An adversary above one floor is above all lower ones.
+        """
+        known = [(bound.lower, i) for i, bound in self.found.items() if i >= place]
+        return max(known, default=(-math.inf, -1))
 
-        def first(places: Sequence[int]) -> int:
-            # The highest floor first: perhaps no adversary meets it. It and the lowest one may
-            # settle all floors between them.
-            for end in (last, 0):
-                if not self._reached and end in places and end not in self._audits:
-                    return end
-            # Then the widest stretch: where time runs out, all of the curve has been looked at.
-            return _middle(places)
+    def _upper(self, place: int) -> tuple[float, int]:
+        """Return about the least upper end at a floor, and the place where its proof was found.
 
-        in_turns(first, lambda: self._open(Gap(0.95 * gap.tol)), search, stop)
-        for end in (last, 0):
-            if not self._reached and end not in self._audits:
-                search(end, 0)
+        The multipliers of a proof at one floor are a proof at every other one.
+        """
+        floor = self._problems[place].entropy_floor
+        known = [
+            (bound.upper if i == place else self._audits[i].upper_at(floor), i)
+            for i, bound in self.found.items()
+        ]
+        return min(known, default=(math.inf, -1))
 
-    def _audit(self, place: int) -> Audit:
-        if place not in self._audits:
-            self._audits[place] = Audit(self._problems[place], self._rng)
-        return self._audits[place]
-
-    def _open(self, gap: Gap) -> list[int]:
-        """Return the floors that are open, as far as is known before the proofs."""
-        proved = [(place, bound.lower, bound.upper) for place, bound in self._reached]
-        known = [(place, audit.lower, audit.upper) for place, audit in self._audits.items()]
-        return _open(proved + known, len(self._problems), gap)
-
-    def _proof_seconds(self) -> float:
-        together = 0.0 if self._together is None else self._together.proof_seconds()
-        return together + sum(audit.proof_seconds() for audit in self._audits.values())
+    def bound(self, place: int) -> Bound:
+        """Return the bounds at a floor: the best witness and the best proof of all."""
+        below, above = (self.found[end(place)[1]] for end in (self._lower, self._upper))
+        if below is above:
+            return below
+        problem, known = self._problems[place], self.found.get(place)
+        proof, witness = _certificate(above), _certificate(below)
+        statement, content = next(iter(self._audits.values())).at(problem)
+        with precision():
+            ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof.proof))
+        return Bound.proved(
+            above.name,
+            *ends,
+            tol=self._gap.tol,
+            unit=above.unit,
+            witness=below.witness,
+            certificate=Certificate(
+                proof.kind, content, *ends, witness.witness, proof.proof, unit=proof.unit
+            ),
+            shadow_prices=(known or below).shadow_prices,
+            stats={**(known or above).stats, "stopped": self._stopped},
+            resume=lambda tol, time, work: problem.solve(tol=tol, time_limit=time, work_limit=work),
+        )
 
 
-def _said(bound: Bound, stopped: Stopped) -> Bound:
-    """Return a bound that says why its search ended, for all of the curve."""
-    why = Stopped.TOLERANCE if bound.status is Status.CERTIFIED else stopped
-    return replace(bound, stats={**bound.stats, "stopped": why})
+def _next(waiting: Sequence[int], size: int) -> int:
+    """Return the floor to audit next: the last or first, or else the middle of the widest gap.
 
-
-def _open(found: list[tuple[int, float, float]], size: int, gap: Gap) -> list[int]:
-    """Return the floors at which the bounds of the curve are farther apart than the tolerance."""
-    upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
-    for place, low, high in found:
-        upper[place], lower[place] = min(upper[place], high), max(lower[place], low)
-    upper = np.minimum.accumulate(upper)
-    lower = np.maximum.accumulate(lower[::-1])[::-1]
-    ends = zip(lower.tolist(), upper.tolist(), strict=True)
-    return [place for place, (low, high) in enumerate(ends) if not gap.closed(low, high)]
-
-
-def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:
-    """Return the bounds at a floor: the best witness from above, the best proof from below.
-
-    `found` holds (place, bound) pairs in the order of increasing floors, of audits that differ in
-    the floor only: an adversary above one floor is above all lower ones. So a witness counts for
-    the floors below its own and a proof for those above.
+    The highest floor first: perhaps no adversary meets it.
     """
-    low = min((p for p in found if p[0] <= place), key=lambda p: (p[1].upper, -p[0]))[1]
-    high = max((p for p in found if p[0] >= place), key=lambda p: (p[1].lower, -p[0]))[1]
-    if low is high:
-        return low
-    proof, witness = _certificate(low), _certificate(high)
-    here = next((b for i, b in found if i == place), high)
-    certificate = Certificate(
-        proof.kind,
-        {**proof.problem, "entropy_floor": min(floor, witness.problem["entropy_floor"])},
-        high.lower,
-        low.upper,
-        witness.witness,
-        proof.proof,
-        unit=proof.unit,
-    )
-    return Bound.proved(
-        low.name,
-        high.lower,
-        low.upper,
-        tol=tol,
-        unit=low.unit,
-        witness=high.witness,
-        certificate=certificate,
-        shadow_prices=here.shadow_prices,
-        stats=here.stats,
-        resume=here._resume,
-    )
+    for end in (size - 1, 0):
+        if end in waiting:
+            return end
+    stretches = np.split(waiting, np.flatnonzero(np.diff(waiting) > 1) + 1)
+    widest = max(stretches, key=len)
+    return int(widest[(len(widest) - 1) // 2])
 
 
 def _certificate(bound: Bound) -> Certificate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -13,11 +13,9 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.meaning import meaning_of
-from cvxleak.audit.old_terms import points_of
-from cvxleak.audit.search.audit import Audit, Reporter
-from cvxleak.audit.search.cell_audit import CellAudit
-from cvxleak.audit.search.noise_audit import NoiseAudit
-from cvxleak.audit.search.objective import Objective
+from cvxleak.audit.worst_adversary.audit import Audit, Reporter
+from cvxleak.audit.worst_adversary.objective import Objective
+from cvxleak.audit.worst_adversary.witness import points_of
 from cvxleak.core.clock import Progress
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, instance, one_of, real_number, whole_number
@@ -29,7 +27,6 @@ from cvxleak.measures import (
     lumped_information,
 )
 from cvxleak.model import (
-    ChannelSet,
     Gain,
     Lumped,
     Mechanism,
@@ -228,13 +225,8 @@ class RecordLeakage(Problem):
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
         progress: Progress | None = None,
-    ) -> Audit | CellAudit | NoiseAudit:
-        report = Reporter(verbose, progress)
-        if isinstance(self.mechanism.noise, RealOutput):
-            return NoiseAudit(self, lambda near: replace(self, mechanism=near), rng, report)
-        if isinstance(self.mechanism.noise, ChannelSet) or not self.told.is_leakage:
-            return CellAudit(self, rng, report)
-        return Audit(self, rng, report)
+    ) -> Audit:
+        return Audit(self, rng, Reporter(verbose, progress))
 
     def check(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,20 +12,20 @@ import numpy as np
 from flint import arb, fmpq, fmpz
 
 from cvxleak.audit.record_leakage import RecordLeakage
-from cvxleak.audit.search.audit import Audit as Engine
-from cvxleak.audit.search.audited_group import AuditedGroup
-from cvxleak.core.clock import Clock, Progress, Stop
+from cvxleak.audit.worst_adversary.audit import Audit as Engine
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, SolveInterrupted
 from cvxleak.core.validation import Array, generator
 from cvxleak.core.value import Value
+from cvxleak.core.work import METER
 from cvxleak.design.choices import enumerable, worst_choices
-from cvxleak.design.work import NODE, STEP, Work, work_of_updates
+from cvxleak.design.work import STEP, Work, work_of_updates
 from cvxleak.exact.balls import precision, round_down
-from cvxleak.iterative import IterativeResult, joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Iterates, Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
-from cvxleak.problem import Bound, Gap, Stopped
+from cvxleak.problem import Bound, Stopped
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.design import attacked_groups, forces_constants, leakage_of_priors, total_above
 
@@ -56,9 +56,6 @@ FEW = 20
 
 QUICK = 0.9
 """Largest relative tolerance of an audit."""
-
-PATIENCE = 16
-"""Batches of nodes of an audit before adversaries are looked for other than the known one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,58 +107,6 @@ class Audited:
     proof: dict[str, Any] = field(repr=False)
 
 
-class _Informed(Engine):
-    """An audit's engine that starts from an adversary who is likely to be the worst.
-
-    It counts its work, and ends a run when that reaches `enough`.
-    """
-
-    def __init__(self, problem: RecordLeakage, oracle: AdversaryOracle, known: Cut | None) -> None:
-        super().__init__(problem, oracle.rng)
-        self._oracle, self._known = oracle, known
-        self._climbs = 0.0
-        self.enough = math.inf
-
-    @property
-    def work(self) -> float:
-        """The work of all runs (`cvxleak.design.work`)."""
-        nodes = sum(group.work + NODE * group.nodes for group in self._groups)
-        return nodes + self._climbs
-
-    def _search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
-        stopped = super()._search(gap, _Enough(self, stop), report, turns)
-        early = stopped is Stopped.TIME_LIMIT and self.work >= self.enough
-        return Stopped.WORK_LIMIT if early else stopped
-
-    def _ascend(
-        self, group: AuditedGroup, starts: int | Array, steps: int, stop: Callable[[], bool]
-    ) -> IterativeResult:
-        run = super()._ascend(group, starts, steps, stop)
-        many = starts if isinstance(starts, int) else len(starts)
-        self._climbs += work_of_updates(run.iterations, many * group.lumped.rows.size)
-        return run
-
-    def _climb(self, group: AuditedGroup, starts: int | Array, stop: Stop) -> None:
-        known = self._known
-        if known is not None and known.group == group.records:
-            if not isinstance(starts, int) and group.batches < PATIENCE:
-                return  # a node's maximizer is hardly better
-            if isinstance(starts, int) and group.batches == 0:
-                starts = self._oracle.lumped_weights(known, group.lumped)[None]
-        super()._climb(group, starts, stop)
-
-
-class _Enough(Stop):
-    """Says that a search has to end when its engine has worked enough, or its clock says so."""
-
-    def __init__(self, engine: _Informed, stop: Stop) -> None:
-        self._engine, self._stop, self.clock = engine, stop, stop.clock
-
-    def __call__(self, needed: float = 0.0) -> bool:
-        """Whether the engine is to do no more."""
-        return self._engine.work >= self._engine.enough or self._stop(needed)
-
-
 class Audit:
     """The audit of one channel, to be run as sharply as needed.
 
@@ -170,20 +115,16 @@ class Audit:
 
     def __init__(self, oracle: AdversaryOracle, channel: Channel, known: Cut | None = None) -> None:
         self._oracle, self._channel, self._known = oracle, channel, known
-        self._engine: _Informed | None = None
+        self._engine: Engine | None = None
         self._bound: Bound | None = None
         self._state: Audited | None = None
         self.stopped = Stopped.TOLERANCE  # why the last run ended
+        self.work = 0.0  # of all runs, in multiplications
 
     @property
     def state(self) -> Audited:
         """What is proved so far."""
         return self.run(1.0) if self._state is None else self._state
-
-    @property
-    def work(self) -> float:
-        """The work of all runs (`cvxleak.design.work`)."""
-        return 0.0 if self._engine is None else self._engine.work
 
     def run(self, tol: float, work: float = math.inf, clock: Clock | None = None) -> Audited:
         """Return both bounds within a relative `tol`, or as close as `work` allows."""
@@ -203,19 +144,22 @@ class Audit:
 
     def _run(self, tol: float, work: float, clock: Clock) -> Bound:
         """Run the engine."""
+        oracle, known, bound = self._oracle, self._known, self._bound
+        mechanism = Mechanism(oracle.rows.query, self._channel.matrix)
+        problem = RecordLeakage(mechanism, oracle.floor, size=oracle.size)
         if self._engine is None:
-            mechanism = Mechanism(self._oracle.rows.query, self._channel.matrix)
-            problem = RecordLeakage(mechanism, self._oracle.floor, size=self._oracle.size)
-            self._engine = _Informed(problem, self._oracle, self._known)
-        engine = self._engine
-        engine.enough = engine.work + work
-        bound = self._bound
+            self._engine = Engine(problem, oracle.rng)
+            if known is not None:
+                lumped = oracle._lumped(known.group, self._channel.matrix)
+                self._engine.start(known.group, oracle.lumped_weights(known, lumped))
         if bound is None or bound.gap > tol * bound.upper:
+            before = METER.spent
             try:
-                bound = engine.reached(Gap(tol), **clock.limits)
+                bound = problem.go_on(lambda: self._engine, tol, clock.limit, work)
                 self.stopped = bound.stats["stopped"]
             except SolveInterrupted as error:
                 bound, self.stopped = error.bound, Stopped.INTERRUPTED
+            self.work += METER.spent - before
         self._bound = bound
         return bound
 

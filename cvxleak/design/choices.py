@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from cvxleak.audit.search import bound_choices
+from cvxleak.audit.worst_adversary.choices import bound_choices
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 

@@ -34,20 +34,20 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
+from cvxleak.kernel.gains import power
 from cvxleak.kernel.leakage import gain_at, read_channel
 from cvxleak.kernel.numbers import (
     ball,
     dot,
-    exp,
     largest,
     law,
-    least,
     log,
     need,
     proved,
     rational,
     total,
 )
+from cvxleak.kernel.pairs import renyi_divergence
 from cvxleak.kernel.reading import end_term, items, parts
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View, view_of
@@ -104,55 +104,23 @@ class RenyiCapacity:
         end_term(data, "order", {"t"}, "an upper end")
         t = [ball(x) for x in _law(data["t"], "t", len(self.rows[0]))]
         charge("ball operations", 4 * len(self.rows) * len(t))
-        if self.order is None:
-            return largest(
-                _ratio(q, p) for row in self.rows for q, p in zip(row, t, strict=True)
-            ).log()
-        f = [total(map(self._power, row, t)) for row in self.rows]
-        at = largest(f) if self.order > 1 else least(f)
-        need(at > 0, "order: t has no output in common with some row")
-        return log(at) / (arb(self.order) - 1)
-
-    def _power(self, q: arb, t: arb) -> arb:
-        """Return q^alpha t^(1 - alpha)."""
-        assert self.order is not None
-        if q == 0:
-            return arb(0)
-        if t == 0:
-            need(self.order < 1, "order: t is 0 where a row is not")
-            return arb(0)
-        return exp(arb(self.order) * log(q) + (1 - arb(self.order)) * log(t))
+        return largest(renyi_divergence(row, t, self.order) for row in self.rows)
 
     def lower(self, data: Any) -> arb:
         """Return Sibson's information, which is at least 0, at an input distribution."""
         end_term(data, "point", {"weights"}, "a lower end")
-        p = _law(data["weights"], "weights", len(self.rows))
-        used = [(ball(x), row) for x, row in zip(p, self.rows, strict=True) if x]
+        weights = _law(data["weights"], "weights", len(self.rows))
+        used = [(ball(x), row) for x, row in zip(weights, self.rows, strict=True) if x]
         columns = list(zip(*(row for _, row in used), strict=True))
         charge("ball operations", 4 * len(used) * len(columns))
         if self.order is None:
             found = total(map(largest, columns)).log()
         else:
-            found = self._sibson([x for x, _ in used], columns)
+            p = [x for x, _ in used]
+            sums = (dot(p, [power(q, self.order) for q in column]) for column in columns)
+            mass = total(power(x, 1 / self.order) for x in sums)
+            found = log(mass) * arb(self.order / (self.order - 1))
         return found if found > 0 else arb(0)
-
-    def _sibson(self, p: Sequence[arb], columns: Sequence[Sequence[arb]]) -> arb:
-        """Return Sibson's information of a finite order."""
-        order, mass = arb(self.order), arb(0)
-        for column in columns:
-            some = [(x, q) for x, q in zip(p, column, strict=True) if not q == 0]
-            if some:
-                powers = [exp(order * log(q)) for _, q in some]
-                mass += exp(log(dot([x for x, _ in some], powers)) / order)
-        return log(mass) * order / (order - 1)
-
-
-def _ratio(q: arb, t: arb) -> arb:
-    """Return q / t; 0 for an output that the row does not have."""
-    if q == 0:
-        return arb(0)
-    need(not t == 0, "order: t is 0 where a row is not")
-    return q / t
 
 
 def _law(data: Any, name: str, length: int) -> list[fmpq]:

@@ -33,7 +33,7 @@ from cvxleak.kernel.numbers import (
 )
 from cvxleak.kernel.reading import count, items, parts
 
-__all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "lowest", "read_gain"]
+__all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "lowest", "mean", "power", "read_gain"]
 
 
 class Gain:
@@ -119,21 +119,21 @@ class Arimoto(Gain):
 
     def value(self, measure: Sequence[Any]) -> Any:
         """Return the norm."""
-        return _power(total(_power(x, self.alpha) for x in measure), 1 / self.alpha)
+        return power(total(power(x, self.alpha) for x in measure), 1 / self.alpha)
 
     def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Return (r / |r|)^(alpha - 1) at each distribution r, the derivative of the norm."""
         found = []
         for r in points:
             norm = self.value(r)
-            found.append([_power(x / norm, self.alpha - 1) for x in r])
+            found.append([power(x / norm, self.alpha - 1) for x in r])
         return found
 
 
-def _power(x: Any, p: fmpq) -> Any:
+def power(x: Any, p: fmpq) -> Any:
     """Return x^p of a number >= 0, for p > 0."""
     if isinstance(x, np.ndarray):
-        return np.frompyfunc(lambda one: _power(one, p), 1, 1)(x)
+        return np.frompyfunc(lambda one: power(one, p), 1, 1)(x)
     if not isinstance(x, arb):
         return x if is_zero(x) else exp(log(x) * arb(p))
     if x > 0:

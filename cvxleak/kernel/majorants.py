@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from operator import mul
 from typing import Any
 
+from flint import arb
+
 from cvxleak.kernel.gains import Shannon, mean
-from cvxleak.kernel.lemmas import certainly
 from cvxleak.kernel.many import unstacked
 from cvxleak.kernel.numbers import is_zero, largest, log, need, total, xlogx
 from cvxleak.kernel.terms import (
@@ -33,10 +34,7 @@ from cvxleak.kernel.terms import (
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row, View
 
-__all__ = ["Alphabet", "Chord", "Golden", "Majorant", "Price", "PriorTangent", "Share"]
-
-CUTS = 6
-"""How often a row's box is cut in two outside of covers, at most."""
+__all__ = ["Alphabet", "Chord", "Majorant", "Price", "PriorTangent", "Share"]
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,12 @@ class Sharing:
     def bound(self, view: View, a: int, base: Sequence[Any], scale: Any, leaf: Leaf) -> Any:
         """Return a bound above q D(vR_a || t) + <v, base> + scale H(v)."""
         one = OneValue(
-            [self.rows[g].lo for g in view.of[a]],
+            [self.rows[g] for g in view.of[a]],
             [x / self.q for x in base],
             scale / self.q,
             self.log_t,
         )
-        return self.q * self.values[a].conclude(one, leaf.of_value(a))
+        return self.q * self.values[a].conclude(one, leaf)
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Majorant:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Alphabet(Rule, rule="alphabet", gives="J", when=["information"]):
+class Alphabet(Rule, rule="alphabet", gives="J", when=["information", "no cover around"]):
     """I(A;Y) <= H(A).
 
     Of a real output, too: c takes off what `close` adds for the place in a cell.
@@ -77,44 +75,32 @@ class Alphabet(Rule, rule="alphabet", gives="J", when=["information"]):
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return kappa = 1."""
-        c = [leaf.lift(0)] * len(subject.rows)
-        return Majorant(leaf.lift(1), c if subject.extra is None else [-x for x in subject.extra])
+        extra = subject.extra or [arb(0)] * len(subject.rows)
+        return Majorant(arb(1), [-x for x in extra])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Golden(Rule, rule="golden", gives="J", when=["information"]):
-    """I(A;Y) <= sum_g w_g D(R_g || t).
-
-    I(A;Y) = sum_a pi_a D(v_a R_a || t) - D(s || t), and D is convex in its first argument.
-    """
-
-    t: Law = law_of("n")
-
-    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
-        """Return c_g = D(R_g || t); of a set of rows the largest."""
-        log_t = [log(x) for x in self.t.at(leaf)]
-        cuts = CUTS if leaf.columns is None else 0
-        return Majorant(leaf.lift(0), [row.divergence(log_t, cuts) for row in subject.rows])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Share(Rule, rule="share", gives="J", when=["information", "exact rows"]):
+class Share(Rule, rule="share", gives="J", when=["information", "no cover around"]):
     """I(A;Y) <= (1 - q) H(A) + q sum_a pi_a D(v_a R_a || t), for 0 < q <= 1.
 
     The mean of I <= H(A) and of I = sum_a pi_a D(v_a R_a || t) - D(s || t). A V-term for each value
-    bounds its divergence once the multipliers are known.
+    bounds its divergence once the multipliers are known, over a set of channels for all rows.
     """
 
     q: Numbers = number(least=0)
     t: Law = law_of("n")
-    values: tuple[Any, ...] = terms("V", "k")
+    values: tuple[Any, ...] = terms("V")
+
+    def check(self, shape: Shape) -> None:
+        """Need a share."""
+        (q,) = self.q.written
+        need(0 < q <= 1, "share: q is not above 0, or above 1")
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return kappa = 1 - q."""
         (q,) = self.q.at(leaf)
-        none = certainly(q, positive=True) + certainly(1 - q)
         sharing = Sharing(q, [log(x) for x in self.t.at(leaf)], subject.rows, self.values)
-        return Majorant(1 - q, [none] * len(subject.rows), sharing)
+        return Majorant(1 - q, [arb(0)] * len(subject.rows), sharing)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,7 +143,7 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
     """
 
     parts: tuple[tuple[int, ...], ...] = partition("n")
-    t: Law = law_of("n", written=True)
+    t: Law = law_of("n")
     of: Any = term("J")
 
     @classmethod
@@ -166,6 +152,10 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
         if "t" not in found:
             return shape
         return replace(shape, view=shape.view.merge(found["parts"]))
+
+    def check(self, shape: Shape) -> None:
+        """Need one price for all leaves."""
+        need(self.t.columns is None, "price: a law of its own for each leaf")
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return that of the merged outputs with the price added."""

@@ -1,8 +1,8 @@
 r"""`Many`: an array of float balls, one for each leaf of a tree, computed with all at once.
 
 A `Many` (m, r) says that the number that entry i stands for is in [m_i - r_i, m_i + r_i]. What is
-assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * / and sqrt, sums that
-add their terms in some order, and exact frexp, ldexp, rint, maximum and comparisons; nothing of its
+assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * /, sums that add
+their terms in some order, and exact frexp, ldexp, rint, maximum and comparisons; nothing of its
 logarithm and exponential.
 
 Let u = 2^-53. A computed c = fl(a . b) is off by at most u |c| + 2^-1074. In each row of the table
@@ -14,13 +14,12 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 | a + b | r_a + r_b + u\|m\| | triangle inequality |
 | a b | \|a\| r_b + r_a (\|b\| + r_b) + u\|m\| | AB - ab = a (B - b) + (A - a) B |
 | a / b | (r_a + \|m\| r_b + 2^-1070) / (\|b\| (1 - 4u) - r_b) + 4u\|m\| | below |
-| sqrt a, a > r_a | r_a / m + 2u m | \|sqrt A - sqrt a\| <= r_a / sqrt a |
 | log a, a > 2 r_a | 2 r_a / a + 4u (1 + \|m\|) | \|log A - log a\| <= r_a / (a - r_a), and `_log` |
 | exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
 | exp a, a < -699, r_a < 1/4 | 3 m, m = e^max(a, -700) | it is in (0, 4 m] |
-| max, min | max(r_a, r_b) | they are Lipschitz in the largest norm |
+| max(a, b) | max(r_a, r_b) | it is Lipschitz in the largest norm |
 | max(a, 0) | r_a | it is Lipschitz |
-| ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger (smaller) | only it is taken |
+| ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger | only it is taken |
 | x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
 | sum of n products | sum of the products' r, and (n + 2) u sum \|xy\| | Higham, section 3.1 |
 
@@ -34,8 +33,8 @@ a small divisor would make large.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
 so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly 0
-has m = r = 0; results of operations never do, except for `of`, -x, max, min, sqrt, x log x and the
-positive part.
+has m = r = 0; results of operations never do, except for `of`, -x, max, x log x and the positive
+part.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from cvxleak.kernel.numbers import Counted, is_zero, middle, precision, upper, xlogx
+from cvxleak.kernel.numbers import Counted, is_zero, precision, upper, xlogx
 
 __all__ = ["Balls", "Many", "stacked", "unstacked"]
 
@@ -215,14 +214,6 @@ class Many:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def sqrt(self) -> Many:
-        """Return the square root; of an exact 0 an exact 0."""
-        ok = self.m > self.r
-        y = np.sqrt(np.where(self.m > 0, self.m, 0.0))
-        r = _outward(self.r / np.where(ok, y, 1.0) + 2 * U * y)
-        none = (self.m == 0) & (self.r == 0)
-        return Many(y, np.where(none, 0.0, np.where(ok, r, np.inf)))
-
     def log(self) -> Many:
         """Return the logarithm of what is certainly positive."""
         ok = (self.m > 2 * self.r + TINY) & (self.m < LARGE)
@@ -230,11 +221,6 @@ class Many:
         y = _log(x)
         r = _outward(2 * self.r / x + 4 * U * (1 + np.abs(y)))
         return Many(y, np.where(ok, r, np.inf))
-
-    def raised(self) -> Many:
-        """Return the upper ends of numbers that are not certainly positive, and the others."""
-        ok = self.m > 2 * self.r + TINY
-        return Many(np.where(ok, self.m, self.upper()), np.where(ok, self.r, 0.0))
 
     def exp(self) -> Many:
         """Return the exponential of numbers up to 699."""
@@ -256,10 +242,6 @@ class Many:
         """Return the number or 0, whichever is larger."""
         return Many(np.maximum(self.m, 0.0), self.r)
 
-    def min(self, other: Any) -> Many:
-        """Return the smaller one, entry by entry."""
-        return -(-self).max(-Many.of(other))
-
     def xlogx(self) -> Many:
         """Return x log x of a number >= 0; of an exact 0 an exact 0."""
         most = self.m + self.r
@@ -280,6 +262,22 @@ class Many:
         # The last factor is for the sums of radii themselves.
         r = np.sum(spread, axis) + (n + 2) * U * np.sum(np.abs(m), axis)
         return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
+
+    def matmul(self, other: Any) -> Many:
+        """Return products of matrices, with the rounding bound of `inner` for each entry.
+
+        It holds whatever the order in which the products are added.
+        """
+        b = Many.of(other)
+        n, u, v = self.m.shape[-1], np.abs(self.m), np.abs(b.m)
+        mine, theirs = (np.broadcast_to(x.r, x.m.shape) for x in (self, b))
+        r = u @ theirs + mine @ (v + theirs) + (n + 2) * U * (u @ v)
+        return Many(self.m @ b.m, _outward(r * (1 + (n + 8) * 2.0**-50)))
+
+    def swapaxes(self, one: int, other: int) -> Many:
+        """Return it with two axes exchanged."""
+        r = np.broadcast_to(self.r, self.m.shape)
+        return Many(self.m.swapaxes(one, other), r.swapaxes(one, other))
 
     def soft(self, terms: Sequence[Any]) -> Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
@@ -317,10 +315,6 @@ class Balls(np.ndarray):
         """Return what no number in the balls is above."""
         return np.asarray(_uppers(self), dtype=float)
 
-    def raised(self) -> Any:
-        """Return the upper ends of numbers that are not certainly positive, and the others."""
-        return _raised(self)
-
     def exp(self) -> Any:
         """Return the exponential."""
         return np.exp(self)
@@ -328,10 +322,6 @@ class Balls(np.ndarray):
     def log(self) -> Any:
         """Return the logarithm."""
         return np.log(self)
-
-    def sqrt(self) -> Any:
-        """Return the square root."""
-        return np.sqrt(self)
 
     def xlogx(self) -> Any:
         """Return x log x."""
@@ -349,22 +339,21 @@ class Balls(np.ndarray):
         """Return the number or 0, whichever is larger."""
         return _largest(self, 0.0)
 
-    def min(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the smaller one, entry by entry."""
-        return -_largest(-self, -other)
-
     def inner(self, other: Any, axis: int = -1) -> Any:
         """Return inner products along an axis."""
         found = (self * other).sum(axis, keepdims=True).squeeze(axis)
         return found if found.ndim else found.item()
 
+    def matmul(self, other: Any) -> Any:
+        """Return products of matrices."""
+        return np.matmul(self, other)
+
 
 _as_balls = np.frompyfunc(lambda x: x if isinstance(x, arb | Counted) else arb(x), 1, 1)
-_middles = np.frompyfunc(middle, 1, 1)
+_middles = np.frompyfunc(lambda x: float(x.mid()) if isinstance(x, arb) else 0.5, 1, 1)
 _finite = np.frompyfunc(lambda x: x.is_finite(), 1, 1)
 _uppers = np.frompyfunc(upper, 1, 1)
 _xlogx = np.frompyfunc(xlogx, 1, 1)
-_raised = np.frompyfunc(lambda x: x if not isinstance(x, arb) or x > 0 else arb(x.upper()), 1, 1)
 _largest = np.frompyfunc(lambda x, y: x.max(y), 2, 1)
 
 

@@ -48,7 +48,7 @@ multiple of the base that is not above it. In it, floats tell apart what they wo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -137,6 +137,7 @@ class Noise:
     width: fmpq
     rounded: bool
     places: Sequence[fmpq]
+    _last: list[Any] = field(default_factory=list, compare=False)
 
     @property
     def upper(self) -> frozenset[str]:
@@ -174,23 +175,29 @@ class Noise:
             references = _numbers(data["references"], "references")
             need(len(references) == len(ends), "a reference for each cell is needed")
         costs = [self._cost(*cell, t) for cell, t in zip(ends, references, strict=True)]
-        rows = []
-        for v in self.places:
-            near = [(_less(lo, v), _less(hi, v)) for lo, hi in ends]
-            rows.append(Row([self.mass(*cell) for cell in near], key=tuple(map(_either, near))))
-        return Cells(rows, costs)
+        if self._last[:1] != [edges]:  # both ends of a file mostly have the same cells
+            rows = [Row(self.masses([e - v for e in edges]), key=(-v,)) for v in self.places]
+            self._last[:] = [edges, rows]
+        return Cells(self._last[1], costs)
 
-    def mass(self, lo: fmpq | None, hi: fmpq | None) -> arb:
-        """Return P(lo < Z < hi): on the left, where differences lose nothing."""
-        if lo is not None and (hi is None or lo + hi > 0):
-            lo, hi = _less(fmpq(0), hi), -lo
-        below = ball(self.below(hi) - (0 if lo is None else self.below(lo)))
-        return below.max(arb(0))
+    def masses(self, edges: Sequence[fmpq]) -> list[arb]:
+        """Return P(Z is in the cell) for the cells between edges; for whole numbers k + 1/2.
 
-    def below(self, z: fmpq | None) -> Any:
+        From the tails beyond the edges: those on one side lose nothing in a difference.
+        """
+        if not edges:
+            return [arb(1)]
+        tails = [(e, self._tail(abs(e))) for e in edges]
+        (first, below), (last, above) = tails[0], tails[-1]
+        found: list[Any] = [below if first <= 0 else 1 - below]
+        for (lo, left), (hi, right) in pairwise(tails):
+            apart = lo < 0 < hi
+            found.append(1 - left - right if apart else left - right if lo >= 0 else right - left)
+        found.append(above if last >= 0 else 1 - above)
+        return [ball(x).max(arb(0)) for x in found]
+
+    def below(self, z: fmpq) -> Any:
         """Return P(Z < z); for whole numbers at z = k + 1/2."""
-        if z is None:
-            return fmpq(1)
         return self._tail(-z) if z <= 0 else 1 - self._tail(z)
 
     def _tail(self, z: fmpq) -> Any:
@@ -281,16 +288,6 @@ class Bounded:
 
 
 Output = Noise | Bounded
-
-
-def _less(x: fmpq | None, y: fmpq | None) -> Any:
-    return None if x is None or y is None else x - y
-
-
-def _either(cell: tuple[Any, Any]) -> frozenset[tuple[Any, Any]]:
-    """Return a cell and its mirror image: as the noise is symmetric, they are equally probable."""
-    lo, hi = cell
-    return frozenset({cell, (_less(fmpq(0), hi), _less(fmpq(0), lo))})
 
 
 def _numbers(data: Any, name: str) -> list[fmpq]:

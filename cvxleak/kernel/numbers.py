@@ -40,13 +40,11 @@ __all__ = [
     "least",
     "log",
     "lower",
-    "middle",
     "need",
     "precision",
     "proved",
     "rational",
     "soft",
-    "sqrt",
     "total",
     "upper",
     "xlogx",
@@ -177,15 +175,6 @@ def lower(x: arb | fmpq) -> float:
     return 0.0 - upper(-x)
 
 
-def middle(x: Any) -> Any:
-    """Return the middle of a ball, for what may be any number (untrusted)."""
-    if isinstance(x, arb):
-        return float(x.mid())
-    if isinstance(x, Counted):
-        return 0.5
-    return x.m if hasattr(x, "m") else float(x)
-
-
 # Computing ------------------------------------------------------------------------------------
 
 
@@ -209,7 +198,7 @@ class Counted:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _count
     __truediv__ = __rtruediv__ = __neg__ = _count
-    log = exp = sqrt = max = min = _count
+    log = exp = max = _count
     __lt__ = __le__ = __gt__ = __ge__ = _holds
 
 
@@ -228,11 +217,6 @@ def log(x: Any) -> Any:
 def exp(x: Any) -> Any:
     """Return the exponential."""
     return x.exp()
-
-
-def sqrt(x: Any) -> Any:
-    """Return the square root."""
-    return x.sqrt()
 
 
 def total(terms: Iterable[Any]) -> Any:

@@ -50,7 +50,13 @@ from cvxleak.kernel.numbers import ball, exp, largest, law, log, need, proved, r
 from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.terms import Leaf
 
-__all__ = ["ConcentratedPrivacy", "GaussianPrivacy", "PrivacyProfile", "RenyiPrivacy"]
+__all__ = [
+    "ConcentratedPrivacy",
+    "GaussianPrivacy",
+    "PrivacyProfile",
+    "RenyiPrivacy",
+    "renyi_divergence",
+]
 
 Law = Sequence[fmpq]
 
@@ -125,7 +131,7 @@ class RenyiPrivacy(Pairs):
 
     def value(self, p: Law, r: Law) -> arb:
         """Return D_alpha(P || R)."""
-        return _divergence(p, r, self.level)
+        return renyi_divergence(p, r, self.level)
 
 
 class PrivacyProfile(Pairs):
@@ -182,7 +188,7 @@ class ConcentratedPrivacy(Pairs):
     def at(self, p: Law, r: Law, order: Any = None) -> arb:
         """Return D_alpha / alpha at the order that a file names."""
         (alpha,) = _orders([order])
-        return _divergence(p, r, alpha) / arb(alpha)
+        return renyi_divergence(p, r, alpha) / arb(alpha)
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the largest D_alpha / alpha of all pairs and orders (ORDERS)."""
@@ -195,10 +201,10 @@ class ConcentratedPrivacy(Pairs):
 
 def _rate(p: Law, r: Law, orders: Sequence[fmpq]) -> arb:
     """Return a bound above D_alpha / alpha for all orders above 1 (ORDERS)."""
-    most = _divergence(p, r, None)
+    most = renyi_divergence(p, r, None)
     if not orders or not most > 0 or not most.is_finite():
         return most
-    logs = _logarithms(p, r)
+    logs = _logarithms([(x, y) for x, y in zip(p, r, strict=True) if x])
     ratios = [_of_order(logs, a) / arb(a) for a in orders]
     found = [ratios[0] * arb(orders[0]), most / arb(orders[-1])]
     for (a, one), (b, other) in pairwise(zip(orders, ratios, strict=True)):
@@ -206,24 +212,25 @@ def _rate(p: Law, r: Law, orders: Sequence[fmpq]) -> arb:
     return largest(found)
 
 
-def _divergence(p: Law, r: Law, order: fmpq | None) -> arb:
-    """Return D_alpha(P || R) for an order above 1, None for infinity."""
+def renyi_divergence(p: Sequence[Any], r: Sequence[Any], order: fmpq | None) -> arb:
+    """Return D_alpha(P || R) for an order that is not 1, None for infinity."""
     if list(p) == list(r):
         return arb(0)
-    seen = [(x, y) for x, y in zip(p, r, strict=True) if x]
-    if any(y == 0 for _, y in seen):
+    seen = [(x, y) for x, y in zip(p, r, strict=True) if not x == 0]
+    both = [(x, y) for x, y in seen if not y == 0]
+    if not both or (len(both) < len(seen) and (order is None or order > 1)):
         return arb.pos_inf()
     if order is None:
-        return log(arb(max(x / y for x, y in seen)))
-    return _of_order(_logarithms(p, r), order)
+        return log(arb(largest(x / y for x, y in both)))
+    return _of_order(_logarithms(both), order)
 
 
-def _logarithms(p: Law, r: Law) -> list[tuple[arb, arb]]:
-    return [(log(arb(x)), log(arb(y))) for x, y in zip(p, r, strict=True) if x]
+def _logarithms(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[arb, arb]]:
+    return [(log(arb(x)), log(arb(y))) for x, y in pairs]
 
 
 def _of_order(logs: Sequence[tuple[arb, arb]], order: fmpq) -> arb:
-    """Return D_alpha(P || R) from the logarithms of both where P is positive."""
+    """Return D_alpha(P || R) from the logarithms of both where they are positive."""
     charge("ball operations", 40 * len(logs))
     alpha = arb(order)
     terms = [alpha * x + (1 - alpha) * y for x, y in logs]

@@ -159,7 +159,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
     def _attained(self, one: OneValue, leaf: Leaf) -> arb:
         """Return f at the stored law."""
         v = self.law.at(leaf)
-        r = [dot(v, [row[y] for row in one.rows]) for y in self.order.tolist()]
+        r = [dot(v, [row.lo[y] for row in one.rows]) for y in self.order.tolist()]
         spread = divergence(r, [one.log_t[y] for y in self.order.tolist()])
         return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
 
@@ -197,11 +197,11 @@ class Boxes:
         charge("ball operations", len(one.rows) * len(order) * (term.x.shape[1] + 10))
         others = set(range(len(one.log_t))) - set(order)
         for row in one.rows:
-            unused = [row[y] for y in others]
+            unused = [row.lo[y] for y in others]
             need(all(map(is_zero, unused)), "ratio: an output that is not listed")
-            need(all(row[y] > 0 for y in order), "ratio: rows with zeros")
+            need(all(row.lo[y] > 0 for y in order), "ratio: rows with zeros")
         need(one.scale > 0, "ratio: a multiplier of 0")
-        rows: Any = Balls.of([[row[y] for y in order] for row in one.rows])
+        rows: Any = Balls.of([[row.lo[y] for y in order] for row in one.rows])
         log_t: Any = Balls.of([one.log_t[y] for y in order])
         base, x = Balls.of(one.base), term.x.astype(float)
         need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
@@ -287,24 +287,26 @@ class Boxes:
 
     def _abel(self, increments: Array) -> Array:
         """Return boxes from what the increments of u, and their negatives, are at most."""
-        high, low = increments[:, 0, None], -increments[:, 1, None]
-        sides = [((-sums) * high).max((-sums) * low) for sums in (self.sums, -self.sums)]
-        return np.stack([side.inner(1.0).upper() for side in sides], 1)
+        # <q, u> = -<sums, increments>, and its negative.
+        high, low = map(self.lift, (increments[:, 0], increments[:, 1]))
+        none = self.sums * 0.0
+        up, down = self.sums.max(none).swapaxes(0, 1), (-self.sums).max(none).swapaxes(0, 1)
+        sides = (high.matmul(down) + low.matmul(up), high.matmul(up) + low.matmul(down))
+        return np.stack([side.upper() for side in sides], 1)
 
     def _near(self, z: Any, v: Any, a: Any, k: Any, h: Array) -> Array:
         """Return boxes by NEAR."""
         d = self.x.shape[1]
-        r = v[:, :, None].inner(self.rows, 1)
+        r, q = v.matmul(self.rows), self.q.swapaxes(0, 1)
         p = v[:, :, None] * self.rows / r[:, None]
-        excess = p.inner((k.exp() - 1.0 - k)[:, :, None], 1)[:, None]
-        w = p[:, None].inner(self.q[:, None])
-        along = w[:, :, :, None].inner(self.x, 2)
+        excess = p.inner((k.exp() - 1.0 - k)[:, :, None], 1)
+        w = p.matmul(q).swapaxes(1, 2)
+        along = w.matmul(self.lift(self.x))
         rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
         rest = rest / self.scale
-        at = (r.log() - self.log_t)[:, None].inner(self.q)
-        none = self.q * 0.0
-        sides = [(at, self.q.max(none)), (-at, (-self.q).max(none))]
-        return np.stack([(x + rest + excess.inner(q)).upper() for x, q in sides], 1)
+        at, none = (r.log() - self.log_t).matmul(q), q * 0.0
+        sides = [(at, q.max(none)), (-at, (-q).max(none))]
+        return np.stack([(x + rest + excess.matmul(part)).upper() for x, part in sides], 1)
 
     def bound(self, ends: Array) -> Any:
         """Return what f is at most at a fixed point in a box, by RATIO and RESIDUAL."""

@@ -1,10 +1,9 @@
-"""JSON and its packed arrays, read strictly: exact keys, finite numbers, no key twice."""
+"""Parts of JSON objects and packed arrays, read strictly: exact keys, finite numbers."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 import math
 import zlib
 from collections.abc import Collection, Mapping
@@ -16,43 +15,11 @@ from numpy.typing import NDArray
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import RefusedError, need, rational
 
-__all__ = ["array", "bound", "count", "end_term", "items", "pack", "parse", "parts"]
+__all__ = ["array", "bound", "count", "end_term", "items", "pack", "parts"]
 
 DTYPES = ("<f8", "<f4", "<i4")
 MOST_BYTES = 1 << 29
 """Most bytes of one packed array."""
-
-
-def parse(text: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds; a decimal that is no float's is kept as text.
-
-    RefusedError: a key twice, very deep nesting, and NaN or infinities, which JSON does not have.
-    """
-    try:
-        found = json.loads(
-            text, object_pairs_hook=_once, parse_constant=_constant, parse_float=_decimal
-        )
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(f"no JSON: {error}") from error
-    need(isinstance(found, dict), "a file is one JSON object")
-    return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    need(len(found) == len(pairs), "a key that stands twice in an object")
-    return found
-
-
-def _decimal(text: str) -> float | str:
-    """Return a float, or the text of a decimal that has more digits than the float prints."""
-    found = float(text)
-    need(math.isfinite(found), f"a number that is too large: {text:.40}")
-    return found if rational(found) == rational(text) else text
-
-
-def _constant(name: str) -> None:
-    raise RefusedError(f"{name} is no number of JSON")
 
 
 def parts(

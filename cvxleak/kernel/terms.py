@@ -10,8 +10,8 @@ Judgements, for all adversaries w of a view, or of the part of them that a leaf 
 - **V**, for the groups of one value and numbers C, L: psi(v) + <v, C> + L H(v) <= phi for all v;
 - **B**: J(w) <= u for all w with F(w) >= b that meet the limits.
 
-A term inside of a cover is a template. Where it has {"leaf": i} in place of a number, or {"leaf":
-[i, j]} in place of numbers, each leaf of the tree has its own, in columns of the cover's `leaves`.
+The term of a cover is a template. Where it has {"leaf": i} in place of a number, or {"leaf": [i,
+j]} in place of numbers, each leaf of the tree has its own, in columns of the cover's `leaves`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ __all__ = [
     "Law",
     "Leaf",
     "Numbers",
-    "Region",
     "Rule",
     "Shape",
     "Trace",
@@ -55,37 +54,26 @@ DEEPEST = 16
 
 
 @dataclass(frozen=True)
-class Region:
-    """What the leaves of a cover are about: the kind of its places, and what these mean.
-
-    Kinds: "posteriors" of the parts of a partition, each in a simplex; ranges of linear functionals
-    of the distribution v_a: "outputs" (columns of R_a), "shares" (unit vectors), "masses" (of the
-    blocks of a partition), "slab" (of one functional, for each value).
-    """
-
-    kind: str
-    meaning: Any = None
-
-
-@dataclass(frozen=True)
 class Shape:
-    """What a term is read for: a view, and a region of it; one of the values, for a V-term."""
+    """What a term is read for: a view; inside of a cover, cells of it; for a V-term, a value.
+
+    Cells are those of the posteriors of the parts of a partition of the outputs; `columns` says how
+    many numbers a leaf has.
+    """
 
     view: View
     columns: int = 0
-    region: Region | None = None
+    cells: Sequence[Sequence[int]] | None = None
     value: int | None = None
     tangents: int = 0
-    judgement: str = ""
     depth: int = 0
 
     def length(self, name: str) -> int:
-        """Return a length: a number, a name, or sums of products of these such as "k n + 1"."""
-        view, sizes = self.view, list(map(len, self.view.of))
-        known = {"k": view.k, "n": view.n, "N": sum(sizes), "limits": len(view.limits)}
-        known |= {"tangents": self.tangents, "N_a": 0 if self.value is None else sizes[self.value]}
-        products = [product.split() for product in name.split("+")]
-        return sum(math.prod(known[x] if x in known else int(x) for x in own) for own in products)
+        """Return a length: a number, a name, or a product of these such as "k n"."""
+        view = self.view
+        known = {"k": view.k, "n": view.n, "limits": len(view.limits), "tangents": self.tangents}
+        known["N_a"] = 0 if self.value is None else len(view.of[self.value])
+        return math.prod(known[x] if x in known else int(x) for x in name.split())
 
 
 class Trace:
@@ -106,27 +94,19 @@ class Trace:
         return found
 
 
+@dataclass(frozen=True)
 class Leaf:
     """The numbers of one leaf of a cover, or of many of them at once, and the places it is about.
 
-    The numbers are an array, whose first axis has the columns. `trace`, if there is one, keeps the
-    conclusion of each term that is not a template.
+    The numbers are an array, whose first axis has the columns; the places are the vertices of the
+    cells, by value, vertex, part and leaf. `trace`, if there is one, keeps the conclusion of each
+    term that is not a template.
     """
 
-    def __init__(
-        self,
-        lift: Callable[[Any], Any] = ball,
-        columns: Any = None,
-        places: Any = None,
-        trace: Trace | None = None,
-    ) -> None:
-        self.lift, self.columns, self.places, self.trace = lift, columns, places, trace
-
-    def of_value(self, a: int) -> Leaf:
-        """Return it with the places of one value alone, where each value has its own."""
-        if isinstance(self.places, dict):
-            return Leaf(self.lift, self.columns, self.places[a], self.trace)
-        return self
+    lift: Callable[[Any], Any] = ball
+    columns: Any = None
+    places: Any = None
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -198,15 +178,12 @@ def number(*, least: int | None = None) -> Any:
     )
 
 
-def law_of(length: str, *, written: bool = False) -> Any:
-    """Make a field of a distribution; with `written`, the same for all leaves."""
-
-    def read(data: Any, name: str, shape: Shape) -> Law:
-        found = _law(data, name, shape, shape.length(length))
-        need(not (written and found.columns), f"{name}: the same for all leaves")
-        return found
-
-    return _field(read, f"a law on {length}")
+def law_of(length: str) -> Any:
+    """Make a field of a distribution."""
+    return _field(
+        lambda data, name, shape: _law(data, name, shape, shape.length(length)),
+        f"a law on {length}",
+    )
 
 
 def laws_of(length: str, *, optional: bool = False) -> Any:
@@ -229,8 +206,7 @@ def _numbers(data: Any, name: str, shape: Shape, length: int, least: int | None)
     if isinstance(data, Mapping) and "leaf" in data:
         place = parts(data, {"leaf"}, name)["leaf"]
         start, stop = (place, place + 1) if type(place) is int else items(place, name, 2)
-        # Column 0 of a leaf is the number of its template.
-        need(count(stop, name) - count(start, name, 1) == length, f"{name}: {length} columns")
+        need(count(stop, name) - count(start, name) == length, f"{name}: {length} columns")
         need(stop <= shape.columns, f"{name}: columns that the leaves do not have")
         return Numbers(columns=slice(start, stop), least=least)
     written = array(data, name, "f").tolist() if isinstance(data, Mapping) else items(data, name)
@@ -254,7 +230,7 @@ def partition(of: str, *, optional: bool = False) -> Any:
     return _field(read, f"a partition of {of}", optional=optional)
 
 
-def packed(dtype: str, columns: str | None = None, *, optional: bool = False) -> Any:
+def packed(dtype: str, columns: str | None = None) -> Any:
     """Make a field of a packed array: a vector, or a table of so many columns."""
 
     def read(data: Any, name: str, shape: Shape) -> Any:
@@ -263,7 +239,7 @@ def packed(dtype: str, columns: str | None = None, *, optional: bool = False) ->
     kind = {"f": "floats", "i": "integers"}[dtype]
     wide = "any number of" if columns == "0" else columns
     says = kind if columns is None else f"a table of {kind}, {wide} columns"
-    return _field(read, f"packed: {says}", optional=optional)
+    return _field(read, f"packed: {says}")
 
 
 def term(judgement: str) -> Any:
@@ -271,21 +247,14 @@ def term(judgement: str) -> Any:
     return _field(lambda data, _, shape: read_term(data, judgement, shape), judgement)
 
 
-def terms(judgement: str = "", length: str | None = None) -> Any:
-    """Make a field of terms: one for each value of A with "k", or at least one.
-
-    They conclude what the rule itself does, if no judgement is named.
-    """
+def terms(judgement: str) -> Any:
+    """Make a field of terms that conclude a judgement, one for each value of A."""
 
     def read(data: Any, name: str, shape: Shape) -> tuple[Any, ...]:
-        found = items(data, name, None if length is None else shape.length(length))
-        need(found, f"{name}: no term")
-        values = range(len(found)) if length == "k" else [shape.value] * len(found)
-        shapes = [replace(shape, value=value) for value in values]
-        pairs = zip(found, shapes, strict=True)
-        return tuple(read_term(one, judgement or shape.judgement, own) for one, own in pairs)
+        found = enumerate(items(data, name, shape.view.k))
+        return tuple(read_term(one, judgement, replace(shape, value=a)) for a, one in found)
 
-    return _field(read, f"{length or 'one or more'} of {judgement or 'the same kind'}")
+    return _field(read, f"k of {judgement}")
 
 
 # Rules -------------------------------------------------------------------------------------------
@@ -294,19 +263,12 @@ CONDITIONS: dict[str, Callable[[Shape], bool]] = {
     "information": lambda shape: shape.view.information,
     "a gain": lambda shape: not shape.view.information,
     "exact rows": lambda shape: shape.view.exact,
-    "no cover around": lambda shape: shape.columns == 0 and shape.region is None,
+    "no cover around": lambda shape: shape.cells is None,
     "no limits": lambda shape: not shape.view.limits,
     "no real output": lambda shape: shape.view.extra is None,
     "about a factor": lambda shape: shape.view.times is None,
     "not about a factor": lambda shape: shape.view.times is not None,
-    "no cells or ranges": lambda shape: shape.region is None,
-    "cells of its outputs": lambda shape: (
-        shape.region == Region("posteriors", shape.view.partition)
-    ),
-    "a slab": lambda shape: shape.region == Region("slab"),
-    "ranges of outputs": lambda shape: shape.region == Region("outputs"),
-    "ranges of shares": lambda shape: shape.region == Region("shares"),
-    "ranges of masses, or none": lambda shape: shape.region in (None, Region("masses")),
+    "cells of its outputs": lambda shape: shape.cells == shape.view.partition,
 }
 """Side conditions that are checked before any number is computed."""
 
@@ -372,7 +334,7 @@ def read_term(data: Any, judgement: str, shape: Shape) -> Any:
     for name, part in known.items():
         if name in data:
             inside = cls.inside(shape, found)
-            here = replace(inside, depth=shape.depth + 1, judgement=judgement)
+            here = replace(inside, depth=shape.depth + 1)
             found[name] = part.read(data[name], f"{cls.rule}.{name}", here)
     made = cls(**found)
     made.check(shape)

@@ -20,11 +20,14 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain, Shannon
-from cvxleak.kernel.lemmas import chords, divergence, filling, relative, support
-from cvxleak.kernel.many import stacked
+from cvxleak.kernel.lemmas import chords, divergence, filling, support
+from cvxleak.kernel.many import Balls, stacked
 from cvxleak.kernel.numbers import ball, largest, need, total
 
 __all__ = ["Limit", "Row", "View", "view_of"]
+
+CUTS = 6
+"""How often a row's box is cut in two, at most."""
 
 ROUNDING = 2.0**-40
 """A floor that is above the largest entropy by less is meant to be that: n log 2 as a float."""
@@ -43,22 +46,20 @@ class Row:
         """Return the largest <R, x>, of an array x."""
         return self._ends[0].inner(x, 0) if self.hi is None else support(*self._ends, x)
 
-    def divergence(self, log_t: Sequence[Any], cuts: int = 0) -> Any:
+    def divergence(self, log_t: Sequence[arb], cuts: int = CUTS) -> arb:
         """Return a bound above D(R || t): of a box by CHORD in each coordinate, then DUAL.
 
-        A box of balls is cut in two where DUAL leaves a coordinate inside its range, since CHORD is
-        not sharp there; and each part anew, `cuts` times at most.
+        A box is cut in two where DUAL leaves a coordinate inside its range, since CHORD is not
+        sharp there; and each part anew, `cuts` times at most.
         """
         if self.hi is None:
             return divergence(self.lo, log_t)
-        lo, hi = self._ends
-        slopes, rest = chords(relative(stacked(log_t)), lo, hi)
-        found = support(lo, hi, slopes) + rest
-        if not cuts or not isinstance(found, arb):
-            return found
         charge("ball operations", 8 * len(log_t))
+        lo, hi = self._ends
+        slopes, rest = chords(lo, hi, Balls.of(log_t))
+        found = support(lo, hi, slopes) + rest
         y, at = filling(lo.m, hi.m, slopes.m)
-        if not lo[y] < arb(at) < hi[y]:
+        if not cuts or not lo[y] < arb(at) < hi[y]:
             return found
         below = replace(self, hi=[*self.hi[:y], arb(at), *self.hi[y + 1 :]])
         above = replace(self, lo=[*self.lo[:y], arb(at), *self.lo[y + 1 :]])

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, xlogy
 
-from cvxleak.audit.search.slabs import slab_vertices
 from cvxleak.constraints import entropy_floor as entropy_floor_of
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, frozen_array, instance, whole_number
 from cvxleak.expressions import entropy
 from cvxleak.model import Lumped
 from cvxleak.relaxations.program import Relaxation
+from cvxleak.relaxations.slabs import slab_vertices
 
 __all__ = [
     "DatasetCapacityRelaxation",

@@ -54,7 +54,7 @@ class BestFirst(ABC, Generic[R, L, S]):
     made anew from the tree whenever a batch did not come to its end.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
     """The name under which a certificate holds this tree."""
 
     batch: int = 1
@@ -165,9 +165,25 @@ class BestFirst(ABC, Generic[R, L, S]):
                 leaves.append(self._leaves[node])
         return nodes, leaves
 
-    @abstractmethod
+    def levels(self) -> tuple[list[S | None], list[L]]:
+        """Return the nodes level by level (None for a leaf), and the leaves in that order."""
+        self.settle()
+        nodes: list[S | None] = []
+        leaves: list[L] = []
+        queue = [0]
+        for node in queue:  # it grows on the way
+            if node in self._splits:
+                split, child = self._splits[node]
+                nodes.append(split)
+                queue += [child, child + 1]
+            else:
+                nodes.append(None)
+                leaves.append(self._leaves[node])
+        return nodes, leaves
+
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as a certificate holds it; `outputs` says which outputs were merged."""
+        raise NotImplementedError
 
     @abstractmethod
     def _bound(

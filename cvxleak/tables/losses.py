@@ -329,8 +329,7 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
     law = law_of_noise(noise)
     rows = []
     for v in values:
-        ends = [None, *(edge_of(noise, e - v) for e in edges), None]
-        rows.append([law.mass(*cell) for cell in pairwise(ends)])
+        rows.append(law.masses([edge_of(noise, e - v) for e in edges]))
     pairs, sure, missed = [], arb(0), arb(0)
     scale = balls.number(noise.scale) if isinstance(noise, Laplace) else None
     tells_all = isinstance(noise, DiscreteLaplace | Laplace)

@@ -25,6 +25,9 @@ __all__ = ["Group", "Term"]
 Term = dict[str, Any]
 """A term of a proof, as a file holds it."""
 
+LEAST = 1e-200
+"""Probabilities of reference distributions are raised to this: their logarithms are taken."""
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -44,6 +47,10 @@ class Group:
         What else adversaries meet.
     extra : array, shape (N,)
         What is added to the leakage of a real output for the place in a cell; 0 otherwise.
+    shares : array, shape (outputs of the view,)
+        A distribution that is spread within each part as every row is.
+    log_share : array, shape (N,)
+        log(m_g / |X|), which is log m_g without what large numbers would cancel.
     boxes : pair of arrays of shape (N, outputs), or None
         The ends of the rows, over a set of channels.
     told : GainForm
@@ -57,6 +64,8 @@ class Group:
     surplus: float
     limits: Limits
     extra: Array
+    shares: Array
+    log_share: Array
     boxes: tuple[Array, Array] | None = None
     told: GainForm = LEAKAGE
 
@@ -86,16 +95,40 @@ class Group:
             view.counts,
             [()] * len(view.rows),
         )
+        shares = np.maximum(lumped.rows.mean(axis=0), LEAST)
         parts = [[y] for y in range(view.n)]
         if view.exact and view.information:
             lumped, parts = merge_outputs(lumped)
-        boxes = None if view.exact else (low, high)
-        return cls(view, lumped, parts, floor, surplus, limits, extra, boxes, told)
+        of_group, of_value = lumped.log_shares
+        return cls(
+            view,
+            lumped,
+            parts,
+            floor,
+            surplus,
+            limits,
+            extra,
+            shares / shares.sum(),
+            of_group + of_value[lumped.value_index],
+            None if view.exact else (low, high),
+            told,
+        )
 
     @property
     def whole(self) -> bool:
         """Whether no outputs are merged."""
         return self.parts == [[y] for y in range(self.view.n)]
+
+    def priced(self, of: Term) -> Term:
+        """Return the majorant of all outputs from a term about `lumped`'s."""
+        if self.whole:
+            return of
+        return {"rule": "price", "parts": self.parts, "t": self.shares.tolist(), "of": of}
+
+    def closed(self, multiplier: float, of: Term, limits: Array | None = None) -> Term:
+        """Return the bound that a majorant gives with the multipliers of floor and limits."""
+        kappa = np.zeros(len(self.limits.bounds)) if limits is None else limits
+        return {"rule": "close", "multiplier": multiplier, "limits": kappa.tolist(), "of": of}
 
     def objective(self, factor: float = 0.0) -> Objective:
         """Return what is maximized; `factor` is the T of a factor."""

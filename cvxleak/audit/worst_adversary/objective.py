@@ -1,4 +1,4 @@
-"""`Objective`: what an audit maximizes over the adversaries, for any gain and form.
+"""`Objective`: what a search maximizes over the adversaries, for any gain and form.
 
 With pi the distribution of A and rho_y its posterior given y, which is seen with probability s_y,
 
@@ -7,9 +7,6 @@ With pi the distribution of A and rho_y its posterior given y, which is seen wit
 G convex (`cvxleak.model.Gain`). The leakage has G = -H, share 1 and times 0; posterior gains have
 share 0 and times 0; their rise times 1; and a factor is the largest t for which the maximum with
 times = t is not negative (Dinkelbach).
-
--times G(pi) is concave, and so below any of its tangents. Those of a gain with few actions are the
-actions; of another each node has some of its own, at points that are moved to where it needs them.
 """
 
 from __future__ import annotations
@@ -22,15 +19,21 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 from cvxleak.core.validation import Array
-from cvxleak.model import Arimoto, Guess, GuessInTries, Shannon
+from cvxleak.model import Shannon
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 
-__all__ = ["INFORMATION", "Objective"]
+__all__ = ["INFORMATION", "MOST_TANGENTS", "Objective"]
+
+MOST_TANGENTS = 64
+"""Most tangents of a gain that are in use at once."""
+
+TIE = 1e-9
+"""Actions whose gains differ by less than this are as good as one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What an audit maximizes.
+    """What a search maximizes.
 
     Attributes
     ----------
@@ -64,83 +67,49 @@ class Objective:
             return -entr(laws).sum(axis=-1)
         return self.told.gain.value(laws)
 
-    @property
-    def _few(self) -> Array | None:
-        """The actions, if they are few enough to be tangents all at once."""
-        few = self.actions is not None and len(self.actions) <= FEW_ACTIONS
-        return self.actions if few else None
+    def named(self, k: int) -> Array:
+        """Return what names the tangents to begin with, shape (W, k); there are none if times = 0.
 
-    @property
-    def open_tangents(self) -> bool:
-        """Whether tangents are taken where they are needed."""
-        return self.times > 0 and self._few is None
-
-    def number(self, k: int) -> int:
-        """Return how many tangents a node has."""
+        A tangent is named by the distribution where it touches the gain. If the gain is a maximum
+        of actions, these are its tangents, and name themselves.
+        """
         if self.times == 0:
-            return 0
-        if self.open_tangents:
-            return 2 * k + 2
-        assert self.actions is not None
-        return len(self.actions)
-
-    def points(self, k: int) -> Array:
-        """Return where a node has its first tangents, shape (W, k) or (0, k)."""
-        if not self.open_tangents:
             return np.zeros((0, k))
-        # At the best mixture k of them count; a new one must not take the place of these.
-        corners = 0.8 * np.eye(k) + 0.2 / k
-        return np.concatenate([corners, np.full((k + 2, k), 1 / k)])
+        if self.actions is not None and len(self.actions) <= MOST_TANGENTS // 2:
+            return self.actions
+        return self.touching(np.vstack([0.8 * np.eye(k) + 0.2 / k, np.full(k, 1 / k)]))
 
-    def tangents(self, size: int, k: int, points: Array | None) -> Array:
-        """Return the tangents of `size` nodes, shape (size, W, k)."""
+    def touching(self, laws: Array) -> Array:
+        """Return what names the tangents at some distributions."""
+        return laws if self.actions is None else self.told.gain.tangent(laws)
+
+    def tangents(self, names: Array) -> Array:
+        """Return the tangents with these names, shape (W, k)."""
+        return names if self.actions is not None else self.told.gain.tangent(names)
+
+    def missing(self, laws: Array, names: Array) -> Array:
+        """Return how far -times G is below some tangents, at each of some distributions."""
         if self.times == 0:
-            return np.zeros((size, 0, k))
-        if not self.open_tangents:
-            assert self.actions is not None
-            return np.broadcast_to(self.actions, (size, *self.actions.shape))
-        assert points is not None
-        return self.told.gain.tangent(points)
-
-    def missing(self, laws: Array, tangents: Array) -> Array:
-        """Return how far -times G is below its tangents, (B,), at distributions of A, (B, k)."""
-        if not self.open_tangents:
             return np.zeros(len(laws))
-        highest = np.einsum("ba,bwa->bw", laws, tangents).max(axis=1)
+        highest = (laws @ self.tangents(names).T).max(axis=1)
         return self.times * (self.heights(laws) - highest)
 
-    def least(self, k: int) -> tuple[float, list[float]]:
-        """Return a number that G never falls below, and the mixture of tangents that shows it.
-
-        The tangents are the actions, or that at the uniform distribution.
-        """
-        rows = self._few
-        if rows is None:
-            gain, uniform = self.told.gain, np.full(k, 1 / k)
-            rows = gain.tangent(uniform)[None]
-            if isinstance(gain, Guess | GuessInTries | Arimoto):
-                # The mean over all orders of the values, since G ignores their order.
-                rows = np.full((1, k), gain.value(uniform))
-        most, theta = _least_excess(np.zeros(k), rows)
-        return -most, theta.tolist()
-
-    def size(self, k: int) -> float:
-        """Return an adversary's largest gain, or loss, knowing the secret, or nothing of it."""
-        return float(np.abs(self.heights(np.vstack([np.eye(k), np.full(k, 1 / k)]))).max())
-
     def ceiling(self, k: int) -> tuple[float, Array]:
-        """Return a bound for all adversaries and channels, and the weights of tangents for it.
-
-        U with lam and mu 0: the posteriors are corners.
-        """
+        """Return a bound for all adversaries and channels, and the weights of tangents for it."""
         if self.told.is_leakage:
             return float(np.log(k)), np.zeros(0)
-        heights = self.heights(np.eye(k))
-        if self.times == 0:
-            return float(heights.max()), np.zeros(0)
-        rows = self.times * self.tangents(1, k, self.points(k)[None])[0]
-        most, theta = _least_excess(heights, rows)
-        return most, self.times * theta
+        return _least_excess(self.heights(np.eye(k)), self.times * self.tangents(self.named(k)))
+
+    def least(self, k: int) -> tuple[float, Array]:
+        """Return a number that G never falls below, and the weights of actions that show it.
+
+        A gain without actions ignores the order of the values. So its tangent at the uniform
+        distribution is constant, and it alone shows it.
+        """
+        if self.actions is None:
+            return float(self.heights(np.full(k, 1 / k))), np.ones(1)
+        most, theta = _least_excess(np.zeros(k), self.actions)
+        return -most, theta
 
     def ties(self, vertices: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
         """Return where on the edges of cells two actions earn the same, shape (B, |Y|, edges).
@@ -173,6 +142,8 @@ def _tie(here: Array, there: Array) -> Array:
 
 def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
     """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over distributions theta, and theta."""
+    if not len(rows):
+        return float(heights.max()), np.zeros(0)
     # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a.
     answer = linprog(
         np.append(np.zeros(len(rows)), 1.0),
@@ -186,12 +157,6 @@ def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
     theta /= theta.sum()
     return float((heights - theta @ rows).max()), theta
 
-
-FEW_ACTIONS = 64
-"""Most actions for which all of them are used as tangents."""
-
-TIE = 1e-9
-"""Actions whose gains differ by less than this are as good as one."""
 
 INFORMATION = Objective(LEAKAGE, 0.0)
 """The mutual information I(A;Y)."""

@@ -1,0 +1,327 @@
+"""`AdversaryClass`: the adversaries that a view of a group allows, and how to get in among them.
+
+Adversaries are distributions w on N groups of contexts with F(w) = H(w) + sum_g w_g log m_g >= b
+and <w, c_j> <= d_j + t_j F(w), the view's limits; an equation comes as two opposite limits. The set
+is convex. So whoever is outside meets it on the way to its center, an adversary with slack in
+everything that leaves any.
+
+Searches work on floats. In the end the kernel decides who is an adversary, and where equations have
+to hold exactly, fractions are found that meet them: some of the weights follow from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import qr
+
+from cvxleak.audit.worst_adversary.group import Group
+from cvxleak.core.errors import InfeasibleError, SolverError
+from cvxleak.core.validation import Array
+from cvxleak.iterative import meet_entropy_floor
+from cvxleak.iterative.formulas import entropy
+from cvxleak.kernel.leakage import check_adversary
+from cvxleak.kernel.numbers import RefusedError, added, law, precision, proved
+from cvxleak.solvers.conic import attempt
+
+__all__ = ["AdversaryClass"]
+
+IMPLICIT = 1e-9
+"""An inequality that no adversary misses by more, in parts of its largest coefficient, is an
+equation; and an adversary may be so far off in floats, who is not yet moved inside."""
+
+ROUNDING = 1e-13
+"""By how much floor and balls have to be met in floats, in parts of 1 + log|X|."""
+
+POINT = 1e-10
+"""Of a ball of at most this radius only the center is tried: floats cannot tell others apart."""
+
+
+class AdversaryClass:
+    """The adversaries of a group's view.
+
+    Attributes
+    ----------
+    center : array, shape (N,)
+        An adversary with slack in everything that leaves any; without limits, the uniform prior.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no adversary; the message says by how much any prior misses what is known.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.group, self.center = group, group.lumped.uniform()
+        self._margin = ROUNDING * (1 + group.lumped.max_entropy)
+        self._possible = np.ones(len(self.center), dtype=bool)
+        limits, view = group.limits, group.view.limits
+        linear = [j for j in range(len(view)) if view[j].share == 0]
+        self._equal = [j for j in linear if j + 1 in linear and _opposite(view[j], view[j + 1])]
+        twins = {j + 1 for j in self._equal}
+        self._most = [j for j in linear if j not in twins | {*self._equal}]
+        self._implicit: list[int] = []
+        self._balls = [j for j in range(len(view)) if j not in linear]
+        # Scaled, so that units do not matter.
+        size = np.maximum(np.abs(limits.coefficients).max(axis=1, initial=0.0), 1e-300)
+        size[self._balls] = 1.0
+        self._size = size
+        self._c, self._d = limits.coefficients / size[:, None], limits.bounds / size
+        if len(view):
+            inside = self._inside() if linear else self.center
+            self.center = self._doubtful(inside)
+            self.written(self.center)
+
+    def meet(self, weights: Array) -> Array:
+        """Return the first adversary, in floats, on the way from a distribution to the center."""
+        if not len(self._d):
+            return meet_entropy_floor(weights / weights.sum(), self.group.lumped, self.group.floor)
+        w = self._onto_equations(weights)
+        if not self._off(w) <= IMPLICIT:
+            w = self._onto_equations(0.9 * weights + 0.1 * self.center)
+        low, high = 0.0, 1.0
+        if self._slack(w) >= 0:
+            high = 0.0
+        while high - low > 1e-16 + 1e-9 * low:
+            share = (low + high) / 2
+            inside = self._slack((1 - share) * w + share * self.center) >= 0
+            low, high = (low, share) if inside else (share, high)
+        return (1 - high) * w + high * self.center
+
+    def written(self, weights: Array) -> tuple[Array, list[Any]]:
+        """Return an adversary near `weights`, in floats and as a file holds it.
+
+        It is the first that the kernel accepts on the way to the center.
+
+        Raises
+        ------
+        InfeasibleError
+            The kernel does not even accept the center.
+        """
+        share = 0.0
+        while True:
+            mixed = (1 - share) * weights + share * self.center
+            tried = 0
+            for held in self._ways(mixed):
+                tried += 1
+                with precision():
+                    exact = law([proved(x) for x in held])
+                    try:
+                        check_adversary(self.group.view, exact)
+                    except RefusedError:
+                        continue
+                return np.array([_float(x) for x in exact]), held
+            if share == 1.0:
+                raise InfeasibleError(self._near(tried))
+            share = min(1.0, max(1e-13, 8 * share))
+
+    # Where adversaries are -----------------------------------------------------------------------
+
+    def _inside(self) -> Array:
+        """Return a distribution with slack in all linear limits that leave any; find the others.
+
+        With w = q / a all slacks that can be positive can be 1.
+        """
+        import cvxpy as cp
+
+        n = len(self.center)
+        inequalities = sparse.vstack([-sparse.eye(n), sparse.csr_matrix(self._c[self._most])])
+        sides = np.concatenate([np.zeros(n), self._d[self._most]])
+        q, a, slack = cp.Variable(n), cp.Variable(), cp.Variable(len(sides))
+        problem = cp.Problem(
+            cp.Maximize(cp.sum(slack)),
+            [
+                inequalities @ q + slack <= sides * a,
+                self._equations @ q == self._ends * a,
+                *(slack >= 0, slack <= 1, a >= 1, a <= 1 / IMPLICIT),
+            ],
+        )
+        status = attempt(problem)
+        if q.value is None or a.value is None or slack.value is None:
+            if "infeasible" not in status:
+                raise SolverError(f"adversaries: {status}")
+            raise InfeasibleError(
+                "adversaries: no prior meets the constraints; every prior violates one of them by "
+                f"at least {self._least_violation():.3g}"
+            )
+        free = slack.value > 0.5
+        self._possible: NDArray[np.bool_] = free[:n]
+        self._implicit = [j for j, some in zip(self._most, free[n:], strict=True) if not some]
+        self._most = [j for j in self._most if j not in self._implicit]
+        return self._onto_equations(q.value / a.value)
+
+    def _least_violation(self) -> float:
+        import cvxpy as cp
+
+        w, most = cp.Variable(len(self.center), nonneg=True), cp.Variable()
+        limits, linear = self.group.limits, [j for j in range(len(self._d)) if j not in self._balls]
+        missed = limits.coefficients[linear] @ w - limits.bounds[linear]
+        attempt(cp.Problem(cp.Minimize(most), [cp.sum(w) == 1, missed <= most]))
+        return np.inf if most.value is None else float(most.value)
+
+    def _doubtful(self, inside: Array) -> Array:
+        """Return an adversary with much slack in floor and balls, and some in linear limits."""
+        view = self.group.view
+        points = [view.limits[j] for j in self._balls if self._d[j] <= POINT]
+        if points and points[0].center is not None:
+            return self._onto_equations(np.array(list(map(_float, points[0].center(view.counts)))))
+        center = self._onto_equations(self.group.lumped.uniform())
+        if self._off(center) <= self._margin and self._slack(center) > self._margin:
+            return center
+        most, found = self._most_doubtful()
+        mixed = [(1 - share) * found + share * inside for share in (0.0, *10.0 ** np.arange(-10, 0))]
+        best = max([center, *mixed], key=self._slack)
+        if not self._slack(best) >= -IMPLICIT:
+            raise InfeasibleError(self._why(min(most, 0.0)))
+        return best
+
+    def _most_doubtful(self) -> tuple[float, Array]:
+        """Return the largest least slack of floor and balls, and a distribution that has it."""
+        import cvxpy as cp
+
+        where = np.flatnonzero(self._possible)
+        w, slack = cp.Variable(len(where), nonneg=True), cp.Variable()
+        doubt = cp.sum(cp.entr(w)) + self.group.lumped.log_multiplicity[where] @ w
+        c, d, shares = self._c[:, where], self._d, self.group.limits.shares
+        rules = [doubt - self.group.floor >= slack, self._equations[:, where] @ w == self._ends]
+        rules += [c[j] @ w <= d[j] for j in self._most]
+        rules += [shares[j] * doubt + d[j] - c[j] @ w >= slack for j in self._balls]
+        status = attempt(cp.Problem(cp.Maximize(slack), rules))
+        if w.value is None or slack.value is None:
+            raise SolverError(f"adversaries: {status}")
+        found = np.zeros(len(self.center))
+        found[where] = np.maximum(w.value, 0.0)
+        return float(slack.value), self._onto_equations(found)
+
+    @property
+    def _equations(self) -> Array:
+        return np.vstack([np.ones(len(self.center)), self._c[[*self._equal, *self._implicit]]])
+
+    @property
+    def _ends(self) -> Array:
+        return np.append(1.0, self._d[[*self._equal, *self._implicit]])
+
+    def _off(self, w: Array) -> float:
+        """Return by how much a distribution misses equations."""
+        return float(np.abs(self._equations @ w - self._ends).max())
+
+    def _slack(self, w: Array) -> float:
+        """Return the least slack of a distribution in all but equations, less what rounding takes.
+
+        It is negative where a limit is not met.
+        """
+        limits = self.group.limits
+        doubt = float(entropy(w, self.group.lumped.log_multiplicity))
+        slack = self._d - self._c @ w + limits.shares * doubt
+        rounding = np.where(limits.shares > 0, self._margin, 1e-15)
+        slack = (slack - rounding)[[*self._most, *self._balls]]
+        floor = doubt - self.group.floor - self._margin if self.group.floor > 0 else np.inf
+        return float(min(slack.min(initial=np.inf), floor))
+
+    def _onto_equations(self, weights: Array) -> Array:
+        """Return weights, changed in proportion, for which the equations hold in floats."""
+        w = np.where(self._possible, np.maximum(weights, 1e-300), 0.0)
+        table, ends = self._equations, self._ends
+        for _ in range(12):
+            missed = ends - table @ w
+            if np.abs(missed).max() <= 1e-16:
+                break
+            change = np.linalg.lstsq((table * w) @ table.T, missed, rcond=1e-13)[0] @ table
+            # Newton's method for factors exp(<x, table>): no weight turns negative.
+            w = w * np.exp(np.clip(change, -5.0, 5.0))
+        return w
+
+    # In fractions ----------------------------------------------------------------------------------
+
+    def _ways(self, weights: Array) -> Iterator[list[Any]]:
+        """Yield lists that may stand for a distribution in a file."""
+        view = self.group.view
+        for limit in (view.limits[j] for j in self._balls if self._d[j] <= POINT):
+            if limit.center is not None:
+                center = limit.center(view.counts)
+                yield list(map(str, center))
+                weights = np.array(list(map(_float, center)))
+        if not self._equal and not self._implicit:
+            yield weights.tolist()
+            return
+        # An inequality may hold although, as an equation, it would be off by rounding.
+        for equations in ([*self._equal, *self._implicit], self._equal):
+            found = self._exact(weights, equations)
+            if found is not None:
+                yield list(map(str, found))
+
+    def _exact(self, weights: Array, equations: Sequence[int]) -> list[fmpq] | None:
+        """Return weights that meet equations exactly; some columns of large ones are solved for."""
+        limits = [self.group.view.limits[j] for j in equations]
+        rows = [[fmpq(1)] * len(weights), *(limit.c for limit in limits)]
+        sides = [fmpq(1), *(limit.bound for limit in limits)]
+        # What is next to nothing is left out, so that the fractions are short.
+        w = [proved(float(x)) for x in np.where(self._possible & (weights > 1e-30), weights, 0.0)]
+        table = np.vstack([np.ones(len(w)), self._c[list(equations)]]) * weights
+        table /= np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-300)
+        triangle, order = qr(table, mode="r", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        columns = [int(g) for g in order[: np.sum(sizes > 1e-11 * sizes[0])]]
+        for g in columns:
+            w[g] = fmpq(0)
+        system = fmpq_mat(
+            [
+                [*(row[g] for g in columns), side - added([x * c for x, c in zip(w, row)])]
+                for row, side in zip(rows, sides, strict=True)
+            ]
+        )
+        solved, rank = system.rref()
+        last = len(columns)
+        if rank != last or solved[last - 1, last - 1] != 1:
+            return None
+        for place, g in enumerate(columns):
+            w[g] = solved[place, last]
+        return w if min(w) >= 0 else None
+
+    # What is wrong -------------------------------------------------------------------------------
+
+    def _why(self, slack: float) -> str:
+        if not self._balls:
+            return (
+                f"entropy_floor: found {self.group.floor!r} nats; no prior that meets the other "
+                f"constraints has more than {self.group.floor + slack!r} nats"
+            )
+        return (
+            "adversaries: no prior meets the entropy floor, the relative-entropy balls and the "
+            f"other constraints; each misses one of them by at least {-slack:.3g} nats"
+        )
+
+    def _near(self, tried: int) -> str:
+        if not tried:
+            return (
+                "adversaries: no prior was found that meets the equations exactly, although some "
+                "meet them up to rounding; if equations are redundant, state each only once, or "
+                "use at_least and at_most slightly apart"
+            )
+        doubt = float(entropy(self.center, self.group.lumped.log_multiplicity))
+        away = [
+            f"{float(self._c[j] @ self.center) - doubt!r} from its reference, which has the radius "
+            f"{float(self._d[j])!r}"
+            for j in self._balls
+        ]
+        return (
+            "adversaries: no prior was found that provably meets the constraints, although some "
+            "meet them up to rounding; the nearest one has "
+            + " and is ".join([f"entropy {doubt!r} for the floor {self.group.floor!r}", *away])
+        )
+
+
+def _opposite(one: Any, other: Any) -> bool:
+    """Whether two limits are an equation together."""
+    return one.bound == -other.bound and all(
+        x == -y for x, y in zip(one.c, other.c, strict=True)
+    )
+
+
+def _float(x: fmpq) -> float:
+    return int(x.p) / int(x.q)

@@ -1,0 +1,324 @@
+r"""`Ascent`: a local search for adversaries of a group who gain much.
+
+With s_{a,y} the probability of a value and an output under an adversary w, pi the values' and rho_y
+the posterior's distribution, J(w) = sum_y s_y G(rho_y) - T G(pi). Let r_y and r be tangents of G at
+rho_y and pi. Then for every other adversary w'
+
+    J(w') >= sum_{a,y} s'_{a,y} (r_y - T r)_a - T D(pi' || pi),
+
+D >= 0 being what G(pi') is above its tangent r. The right side is concave and equal at w. So a step
+to its maximum never loses: it is a node of the dual with one output, which tells nothing, and a
+price. Where the channel is noisy, r_y is close to r and such steps are short; so they are taken
+with kappa D for D, kappa = 1, 1/2, 1/4, ..., until one of them loses.
+
+For I(A;Y) and adversaries with no limit but their entropy this is joint Blahut-Arimoto, which has a
+closed form, for many starts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import entr
+
+from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
+from cvxleak.audit.worst_adversary.dual import CellDual
+from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.objective import INFORMATION
+from cvxleak.core.validation import Array
+from cvxleak.core.work import spend
+from cvxleak.iterative.joint_update import Updater, ascend
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import lower, precision
+from cvxleak.model import Lumped
+from cvxleak.solvers.knapsack import largest_rows
+
+__all__ = ["Ascent"]
+
+STRENGTHS = (1.0, 3.0)
+"""How far the directed starts are tilted, in standard deviations of the leading functional."""
+
+RANDOM = 8
+"""Random starts."""
+
+WORK = 2e7
+"""Most probabilities that all starts have together; there are two at least."""
+
+FEW, FIRST, LAST = 4, 16, 1000
+"""Most steps from all starts, and then from the best two; few where a step is a program."""
+
+PROGRESS = 1e-9
+"""Steps that gain less, in parts of the value, are the last."""
+
+TURNS = 20
+"""Most times that adversaries and the rows that tell most, in a set of channels, take turns."""
+
+NEWTON = 30
+"""Most Newton steps of a step; it ends earlier once most of what can be gained is."""
+
+STEEPEST = -700.0
+"""Slopes of -H at distributions that exclude a value are raised to this."""
+
+
+class Found(NamedTuple):
+    """An adversary, what is gained, and the multiplier of the floor."""
+
+    weights: Array
+    value: float
+    multiplier: float = 0.0
+
+
+class Ascent:
+    """A local search, from directed and random starts and from any that a tree has.
+
+    Attributes
+    ----------
+    weights : array, shape (N,)
+        The best adversary so far.
+    value : float
+        What it gains; over a set of channels, with the rows that it was found for.
+    multiplier : float
+        By how much the largest gain falls for each nat that the floor rises.
+    """
+
+    def __init__(
+        self, group: Group, adversaries: AdversaryClass, rng: np.random.Generator
+    ) -> None:
+        self.group, self.adversaries, self._rng = group, adversaries, rng
+        center = adversaries.center
+        self._best = self._found(center, group.lumped)
+        # Over a set of channels: a worst adversary of the rows in the middle.
+        self._of_middle = center
+        exact = group.told.is_leakage or group.objective().actions is not None
+        self._longest = 1.0 if exact else 64.0
+        # One output, which tells nothing.
+        self._plain = replace(group.lumped, rows=np.ones((len(center), 1)), outputs=(0,))
+
+    @property
+    def weights(self) -> Array:
+        return self._best.weights
+
+    @property
+    def value(self) -> float:
+        return self._best.value
+
+    @property
+    def multiplier(self) -> float:
+        return self._best.multiplier
+
+    def climb(self, starts: Array | None, stop: Callable[[], bool]) -> float:
+        """Look for better adversaries from some starts, or from its own; return the best value."""
+        rows, adversaries = self.group.lumped, self.adversaries
+        starts = self._starts() if starts is None else np.maximum(starts, 0.0)
+        starts = starts / starts.sum(axis=1, keepdims=True)
+        found = max((self._found(adversaries.meet(w), rows) for w in starts), key=_value)
+        # Nowhere zero: what an adversary excludes would stay excluded.
+        starts = 0.98 * starts + 0.02 * adversaries.center
+        for turn in range(TURNS):
+            found = max(self._ascend(starts, rows, stop), found, key=_value)
+            grown = found.value > self.value * (1 + PROGRESS)
+            if found.value > self.value:
+                self._best = found
+                self._of_middle = self._of_middle if turn else found.weights
+            if self.group.boxes is None or (turn and not grown) or stop():
+                break
+            rows, starts = self._most_telling(found.weights, rows), found.weights[None]
+            found = self._found(found.weights, rows)
+        return self.value
+
+    def _found(self, weights: Array, rows: Lumped, multiplier: float = 0.0) -> Found:
+        """Return an adversary with J, or its quotient."""
+        gain, form = self.group.told.gain, self.group.told.form
+        joint = _joint(weights, rows)
+        seen = float(gain.value(joint.T).sum())
+        prior = 0.0 if form == "posterior" else float(gain.value(joint.sum(axis=1)))
+        value = seen / prior if form == "factor" else seen - prior
+        return Found(weights, value, multiplier)
+
+    def point(
+        self, statement: RecordLeakage, place: int, cells: Term | None = None
+    ) -> tuple[Array, Term]:
+        """Return the best adversary in floats, and the term of a lower end; `cells` go into it.
+
+        Over a set of channels the kernel says who gains more whatever the channel is: the worst
+        adversary that was found, or that of the rows in the middle.
+        """
+        found = []
+        for weights in [self.weights] if self.group.boxes is None else [self._of_middle, self.weights]:
+            allowed, held = self.adversaries.written(weights)
+            term: Term = {"rule": "point", **(cells or {}), "group": place, "weights": held}
+            if self.group.boxes is not None:
+                joint = np.maximum(_joint(allowed, self.group.lumped), 1e-300)
+                term["posteriors"] = (joint / joint.sum(axis=0)).tolist()
+            found.append((allowed, term))
+        if len(found) == 1:
+            return found[0]
+        with precision():
+            return max(found, key=lambda one: lower(statement.lower(one[1])))
+
+    # Starts --------------------------------------------------------------------------------------
+
+    def _starts(self) -> Array:
+        found = np.vstack([self._one_group_each(), self._directed(), self._random()])
+        return found[: max(2, int(WORK / self.group.lumped.rows.size))]
+
+    def _random(self) -> Array:
+        """Return what a step leads to from random posteriors, of no adversary."""
+        lumped = self.group.lumped
+        shape = RANDOM, lumped.rows.shape[1]
+        posteriors = self._rng.dirichlet(np.ones(len(lumped.values)), size=shape)
+        joints, ones = posteriors.swapaxes(1, 2) / shape[1], np.ones(RANDOM)
+        return Updater(lumped, self.group.floor).update(joints, 0.1 * ones, ones).weights
+
+    def _directed(self) -> Array:
+        """Return the center's distributions of each value, tilted along the leading functional.
+
+        All patterns of signs, of two values; alternately of more. The functional is that in which
+        the rows vary most, in the chi-square metric.
+        """
+        lumped, center = self.group.lumped, self.adversaries.center
+        mean = center @ lumped.rows
+        table = (lumped.rows - mean) / np.sqrt(np.maximum(mean, 1e-300))
+        spend(40 * table.size)
+        x = lumped.rows @ np.arange(lumped.rows.shape[1])
+        for _ in range(20):
+            x = table @ ((center * x) @ table)
+            x /= max(float(np.sqrt(center @ x**2)), 1e-300)
+        found = []
+        for strength, *signs in product(STRENGTHS, (-1, 1), (-1, 1)):
+            tilt = strength * x * np.array(signs)[lumped.value_index % 2]
+            w = center * np.exp(tilt - tilt.max())
+            of_value = np.add.reduceat(w, lumped.starts)
+            kept = np.add.reduceat(center, lumped.starts)
+            found.append(w * (kept / np.maximum(of_value, 1e-300))[lumped.value_index])
+        return np.array(found)
+
+    def _one_group_each(self) -> Array:
+        """Return an adversary with one group for each value: without a floor, some such is worst.
+
+        Value by value the group is chosen with which I(A;Y) is largest, of those large enough for
+        the floor or of the largest.
+        """
+        lumped, k = self.group.lumped, len(self.group.lumped.values)
+        log_m = lumped.log_multiplicity
+        most = np.maximum.reduceat(log_m, lumped.starts)
+        least = np.minimum(self.group.floor - np.log(k), most) - 1e-12
+        groups = np.flatnonzero(log_m >= least[lumped.value_index])
+        rows, of = lumped.rows[groups] / k, lumped.value_index[groups]
+        noise = entr(lumped.rows[groups]).sum(axis=1) / k
+        best, weights = -np.inf, np.zeros(len(log_m))
+        firsts = np.flatnonzero(of == 0)
+        for first in firsts[np.argsort(noise[firsts], kind="stable")][:FIRSTS]:
+            chosen = np.full(k, first)
+            # The first value's group comes last: it may be the only one there is.
+            for a in [*range(1, k), 0] * 2:
+                others = rows[[g for g in chosen if of[g] != a]].sum(axis=0)
+                own = np.flatnonzero(of == a)
+                spend(20 * rows[own].size)
+                gains = entr(others + rows[own]).sum(axis=1) - noise[own]
+                chosen[a] = own[gains.argmax()]
+            value = float(entr(rows[chosen].sum(axis=0)).sum() - noise[chosen].sum())
+            if value > best + 1e-12:
+                best, weights = value, np.zeros(len(log_m))
+                weights[groups[chosen]] = 1 / k
+        return weights[None]
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _ascend(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
+        if self.group.told.is_leakage and not len(self.group.limits.bounds):
+            return self._jointly(starts, rows, stop)
+        found = [self._found(self.adversaries.meet(w), rows) for w in starts]
+        for steps, kept in ((FEW, 2), (LAST, 1)):
+            found = [self._follow(one, rows, steps, stop) for one in found]
+            found = sorted(found, key=_value, reverse=True)[:kept]
+        return found[0]
+
+    def _jointly(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
+        """Joint Blahut-Arimoto, for all starts at once."""
+        updater, ones = Updater(rows, self.group.floor), np.ones(len(starts))
+        current = updater.update(updater.joint(starts), 0.1 * ones, ones)
+        for steps, kept in ((FIRST, 2), (LAST, 1)):
+            progress = PROGRESS * float(current.value.max())
+            ascend(updater, current, None, max_updates=steps, least_gain=progress, stop=stop)
+            current = current.take(np.argsort(-current.value, kind="stable")[:kept])
+        weights = self.adversaries.meet(current.weights[0])
+        return self._found(weights, rows, float(current.multiplier[0]))
+
+    def _follow(self, start: Found, rows: Lumped, steps: int, stop: Callable[[], bool]) -> Found:
+        """Return where steps from an adversary lead."""
+        best, kappa = start, 1.0
+        for _ in range(steps):
+            if stop():
+                break
+            found = self._step(best, rows, kappa)
+            progress, gain = PROGRESS * abs(best.value), found.value - best.value
+            best = found if gain > 0 else best
+            if gain > progress:
+                kappa /= 2
+            elif kappa >= self._longest:
+                break
+            else:
+                kappa = 1.0 if kappa < 1 else 4 * kappa
+        return best
+
+    def _step(self, best: Found, rows: Lumped, kappa: float) -> Found:
+        """Return the adversary with the largest minorant, relaxed by kappa."""
+        group, gain, k = self.group, self.group.told.gain, len(rows.values)
+        objective = group.objective(best.value)
+        times = 1.0 if group.told.is_leakage else objective.times
+        joint = _joint(best.weights, rows)
+        prior = joint.sum(axis=1)
+        seen = np.maximum(gain.tangent(joint.T), STEEPEST)
+        flat = np.maximum(gain.tangent(prior[None])[0], STEEPEST)
+        of = rows.value_index
+        slope = (rows.rows @ seen)[np.arange(len(of)), of] - times * flat[of]
+        if objective.actions is None:
+            # D is replaced by that of Shannon's gain, with which the dual is smooth.
+            objective, times = INFORMATION, 1.0
+            flat, known, here = np.log(np.maximum(prior, 1e-300)), np.zeros(k), -entr(prior).sum()
+        else:
+            known, here = gain.value(np.eye(k)), float(gain.value(prior[None])[0])
+        price = slope / kappa + times * flat[of]
+        here = float(best.weights @ price - times * here)
+        # The dual's one output adds the gain of a known value.
+        dual = CellDual(
+            self._plain, group.surplus, group.limits, price - known[of], None, objective
+        )
+        solution = dual.solve(
+            np.eye(k)[None, None],
+            dual.first()[None],
+            here,
+            np.array([PROGRESS * abs(best.value) / kappa]),
+            iterations=NEWTON,
+        )
+        weights = self.adversaries.meet(np.maximum(solution.weights[0], 0.0))
+        return self._found(weights, rows, kappa * float(solution.numbers[0, 0]))
+
+    def _most_telling(self, weights: Array, rows: Lumped) -> Lumped:
+        """Return the problem with the rows, in their boxes, that make posteriors most extreme.
+
+        What is maximized is convex in the rows, so its tangent at the present ones is maximized.
+        """
+        assert self.group.boxes is not None
+        slopes = np.maximum(self.group.told.gain.tangent(_joint(weights, rows).T), STEEPEST).T
+        low, high = self.group.boxes
+        new = largest_rows(low[:, None], high[:, None], slopes[rows.value_index][:, None])[:, 0, 0]
+        return replace(rows, rows=new / new.sum(axis=1, keepdims=True))
+
+
+def _value(found: Found) -> float:
+    return found.value
+
+
+def _joint(weights: Array, rows: Lumped) -> Array:
+    """Return the probabilities of values and outputs, shape (k, outputs)."""
+    return np.add.reduceat(weights[:, None] * rows.rows, rows.starts, axis=0)
+
+
+FIRSTS = 8
+"""Most groups of the first value with which the choice of one for each begins."""

@@ -1,0 +1,316 @@
+"""`Audit`: the search of one problem about the worst adversary, for all groups of records.
+
+What is done next is decided by counted work, and the clock only ends it: as long as the time limit
+is not reached, the same seed gives the same answer whatever the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from flint import arb, fmpz
+
+from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.loop import GroupSearch, Progress
+from cvxleak.audit.worst_adversary.real_outputs import RealCells
+from cvxleak.core.clock import Clock, Stop, check_progress
+from cvxleak.core.clock import Progress as Report
+from cvxleak.core.numbers import as_written, exact_law, written_law
+from cvxleak.core.validation import Array, generator
+from cvxleak.kernel.leakage import RecordLeakage, same
+from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
+from cvxleak.model import Mechanism
+from cvxleak.model.gain_form import GainForm
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.problem import Gap, Stopped
+from cvxleak.problem.problem import Found
+from cvxleak.proofs.format import plain
+
+__all__ = ["Audit", "Reporter", "Statement"]
+
+TURN = 256
+"""Nodes of a turn, after which the group with the largest bound is looked for anew."""
+
+SHARE = 0.5
+"""Share of the gap that is left to the cells of a real output, whose number goes with the inverse
+root of it. From 0.25 to 0.7 the times differ by a fifth."""
+
+READ_SECONDS, LEAF_SECONDS = 4e-6, 4e-7
+"""About how long the proof takes, per probability: to begin with, and for each leaf."""
+
+
+class Statement(Protocol):
+    """What a search needs of a `RecordLeakage`."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Query and noise."""
+        ...
+
+    @property
+    def entropy_floor(self) -> float:
+        """b, in nats."""
+        ...
+
+    @property
+    def records(self) -> tuple[int, ...] | None:
+        """The group that is audited; all groups if None."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of records in a group."""
+        ...
+
+    @property
+    def adversaries(self) -> tuple[Knowledge, ...]:
+        """What is known of the priors."""
+        ...
+
+    @property
+    def told(self) -> GainForm:
+        """The gain, and its form."""
+        ...
+
+
+class Audit:
+    """The search of one problem.
+
+    Attributes
+    ----------
+    problem : Statement
+    content : dict
+        What a certificate holds of the problem.
+    """
+
+    def __init__(
+        self,
+        problem: Statement,
+        rng: int | np.random.Generator | None,
+        report: Report = lambda lower, upper, nodes: None,
+        like: Audit | None = None,
+    ) -> None:
+        """`like` is an audit of the same problem at another floor, from which this one starts."""
+        self.problem = problem
+        self._rng, self._report = generator(rng), report
+        if like is None:
+            self.content = content_of(problem)
+            with precision():
+                self._statement = RecordLeakage.read(self.content)
+        else:
+            self._statement, self.content = like.at(problem)
+        self._records = self._representatives() if like is None else like._records
+        views = self._statement.views
+        self._same = [
+            next((i for i in range(place) if same(view, views[i])), place)
+            for place, view in enumerate(views)
+        ]
+        self._real = RealCells(problem.mechanism, self._statement) if self._output else None
+        self._searches = self._made({} if like is None else like._searches)
+        self._known: Found | None = None
+
+    @property
+    def _output(self) -> bool:
+        return self._statement.output is not None
+
+    def _representatives(self) -> list[tuple[int, ...]]:
+        """Return a group of records for each audited group of the statement."""
+        problem = self.problem
+        if problem.records is not None:
+            return [problem.records]
+        of_run: dict[int, list[int]] = {}
+        for i in range(self._statement.space.records):
+            of_run.setdefault(self._statement.space.run_of(i), []).append(i)
+        found = []
+        for runs in self._statement.groups:
+            waiting = {run: iter(of_run[run]) for run in runs}
+            found.append(tuple(sorted(next(waiting[run]) for run in runs)))
+        return found
+
+    def _made(self, before: Mapping[int, GroupSearch]) -> dict[int, GroupSearch]:
+        """Return a search for each view that differs, which knows what those before found."""
+        views = self._statement.views if self._real is None else self._real.views
+        found = {}
+        for place in sorted(set(self._same)):
+            group = Group.of(views[place], self.problem.told)
+            start = before[place].ascent.weights if place in before else None
+            found[place] = GroupSearch(group, self._rng, start)
+        return found
+
+    def start(self, records: Sequence[int], weights: Array) -> None:
+        """Look for adversaries of a group near one who is likely to be the worst, by weights."""
+        runs = tuple(sorted(self._statement.space.run_of(i) for i in records))
+        self._searches[self._same[self._statement.groups.index(runs)]].start = weights
+
+    @property
+    def lower(self) -> float:
+        """What the worst adversary so far learns."""
+        return max(search.ascent.value for search in self._searches.values())
+
+    @property
+    def upper(self) -> float:
+        """The upper bound as it stands: no group of records leaks more."""
+        return max(search.upper for search in self._searches.values())
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes bounded so far."""
+        return sum(search.nodes for search in self._searches.values())
+
+    def proof_seconds(self) -> float:
+        """Return about how long the proof takes."""
+        return sum(
+            search.group.lumped.rows.size * (READ_SECONDS + LEAF_SECONDS * search.leaves)
+            for search in self._searches.values()
+        )
+
+    def advance(self, gap: Gap, stop: Stop) -> Stopped:
+        """Work until the gap is closed or something ends it."""
+        real = self._real
+        if real is not None:
+            self._begin(gap, stop)
+            lost = SHARE * gap.allowed(self.lower)
+            if real.lost > lost and real.finer(lost, stop):
+                self._searches = self._made(self._searches)
+        progress = self._begin(gap, stop)
+        while self.upper > progress.target()[0]:
+            if stop():
+                return Stopped.at_limit(stop.clock)
+            worst = max(self._searches.values(), key=lambda search: search.upper)
+            if not worst.advance(progress, TURN):
+                return Stopped.TOO_LARGE
+        return Stopped.TOLERANCE
+
+    def _begin(self, gap: Gap, stop: Stop) -> Progress:
+        """Look for adversaries of each group, of one at least."""
+
+        def goal() -> tuple[float, float]:
+            reached = self.lower
+            return target(reached, gap), target(reached, gap) - reached
+
+        progress = Progress(goal, stop, lambda: self._report(self.lower, self.upper, self.nodes))
+        for place, search in self._searches.items():
+            if place and stop():
+                break
+            search.begin(progress)
+        return progress
+
+    def found(self, gap: Gap) -> Found:
+        """Return the worst adversary so far, with what proves both ends."""
+        place, search = max(self._searches.items(), key=lambda item: item[1].ascent.value)
+        records = self._records[place]
+        kept = {} if self._real is None else self._real.cut
+        cells = {key: kept[key] for key in kept if key in self._statement.output.lower}
+        weights, below = search.ascent.point(self._statement, place, cells)
+        above = self.upper_term()
+        with precision():
+            ends = lower(self._statement.lower(below)), upper(self._statement.upper(above))
+        known = self._known
+        if known is not None and known.upper < ends[1]:
+            # Near log|X| a sharper bound may prove less: its multipliers are larger.
+            ends, above = (ends[0], known.upper), known.parts[2]
+        problem = self.problem
+        self._known = Found(
+            *ends,
+            Adversary(problem.mechanism, records, weights, problem.adversaries),
+            (self.content, below, above),
+            {"entropy_floor": -search.ascent.multiplier},
+            {"method": ..., "nodes": self.nodes},
+        )
+        if not self._statement.views[place].exact:
+            attained = min(max(self.lower, ends[0]), ends[1])
+            self._known = replace(self._known, attained=attained)
+        return self._known
+
+    def upper_term(self) -> Term:
+        """Return the term of the upper end."""
+        groups = [
+            self._searches[place].terms() if place == own else place
+            for own, place in enumerate(self._same)
+        ]
+        cut = {} if self._real is None else self._real.cut
+        return {"rule": "max", **cut, "groups": groups}
+
+    def upper_at(self, floor: float) -> float:
+        """Return what the same term proves of adversaries above another floor, in floats."""
+        return max(
+            search.upper_at(search.group.surplus + search.group.floor - floor)
+            for search in self._searches.values()
+        )
+
+    def at(self, problem: Statement) -> tuple[RecordLeakage, dict[str, Any]]:
+        """Return the statement, and what a certificate holds, of the problem at another floor."""
+        floor = floor_of(problem)
+        with precision():
+            views = [
+                replace(view, floor=ball(rational(floor)).min(arb(fmpz(sum(view.counts))).log()))
+                for view in self._statement.views
+            ]
+        return replace(self._statement, views=views), {**self.content, "entropy_floor": floor}
+
+
+def target(lower: float, gap: Gap) -> float:
+    """Return the upper bound that closes the gap.
+
+    A little inside the tolerance, so that rounding outwards does not undo it.
+    """
+    return max(lower / (1 - 0.95 * gap.tol), lower + 0.9 * gap.absolute)
+
+
+def floor_of(problem: Statement) -> float:
+    """Return the entropy floor, at most log|X| as floats have it.
+
+    At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe side,
+    since the leakage does not increase with b.
+    """
+    with precision():
+        most = lower(arb(fmpz(problem.mechanism.space.size)).log())
+    return min(problem.entropy_floor, max(most, 0.0))
+
+
+def content_of(problem: Statement) -> dict[str, Any]:
+    """Return what a certificate holds of the problem."""
+    stored: dict[str, Any] = {
+        "mechanism": problem.mechanism.to_dict(),
+        "entropy_floor": floor_of(problem),
+        "size": problem.size,
+        "records": None if problem.records is None else [list(problem.records)],
+    }
+    stored |= problem.told.to_dict()
+    if problem.adversaries:
+        stored["adversaries"] = [_exact(one.to_dict()) for one in problem.adversaries]
+    return plain(stored)
+
+
+def _exact(known: dict[str, Any]) -> dict[str, Any]:
+    """Return knowledge with fractions where floats do not sum to 1 as written."""
+    laws = known.get("laws") and [[_law(own), n] for own, n in known["laws"]]
+    more = {"laws": laws} | {key: known.get(key) and _law(known[key]) for key in ("law", "prior")}
+    return known | {key: value for key, value in more.items() if key in known}
+
+
+def _law(numbers: Sequence[Any]) -> list[Any]:
+    written = [as_written(x) for x in numbers]
+    return list(numbers) if written_law(written) else list(map(str, exact_law(written)))
+
+
+class Reporter:
+    """Hands the state of the search to whoever asked for it, at most once a second in print."""
+
+    def __init__(self, verbose: bool = False, progress: Report | None = None) -> None:
+        check_progress(progress)
+        self._clock, self._verbose, self._progress = Clock(), verbose, progress
+        self._last = 0.0
+
+    def __call__(self, lower: float, upper: float, nodes: int) -> None:
+        """Report the bounds and the number of nodes bounded so far."""
+        if self._progress is not None:
+            self._progress(lower, upper, nodes)
+        now = self._clock.seconds
+        if self._verbose and now - self._last >= 1.0:
+            self._last = now
+            print(f"{now:7.1f} s  {lower:.7g} to {upper:.7g} nats  {nodes} nodes")

@@ -1,0 +1,177 @@
+"""Boxes of functionals of log(vR / t), as the kernel's rule `ratio` has them, in floats.
+
+`cvxleak.kernel.ratio` has the formulas and their proofs. These are the same for many boxes at once,
+by products of matrices, without error bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvxleak.audit.worst_adversary.time_sharing import Value, short
+from cvxleak.core.validation import Array
+from cvxleak.kernel.ratio import STEPS
+
+__all__ = ["LogRatioBoxes"]
+
+FUNCTIONALS = 3
+"""Most functionals that are cut."""
+
+FLAT = 0.2
+"""Share of the uniform distribution on the groups in that for which functionals lead."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogRatioBoxes:
+    """What boxes of one value need.
+
+    A box is a table of what <q, u>, and -<q, u>, are at most for each row q. The rows are the d
+    functionals Psi, and the residuals R - 1 rho - X Psi of the groups.
+
+    Attributes
+    ----------
+    rows, base, scale, log_t
+        R, base, L and log t, of the outputs that are reached, in their order.
+    order : array of int
+        These outputs.
+    law, x, psi : array
+        What a term holds: a law v with rho = vR, X, and Psi without the last column.
+    """
+
+    rows: Array
+    base: Array
+    scale: float
+    log_t: Array
+    order: NDArray[np.intp]
+    law: Array
+    x: Array
+    psi: Array
+
+    @classmethod
+    def of(cls, value: Value, base: Array, scale: float, log_t: Array, v: Array) -> LogRatioBoxes:
+        """Return those of the leading functionals under a mixture of v and the uniform law."""
+        used = value.used
+        rows = value.rows[:, used]
+        w = (1 - FLAT) * v + FLAT / len(v)
+        r = w @ rows
+        m = (rows - r) / np.sqrt(r)
+        _, sizes, right = np.linalg.svd(np.sqrt(w)[:, None] * m, full_matrices=False)
+        d = max(1, min(FUNCTIONALS, int((sizes > 1e-9).sum())))
+        order = np.argsort(right[0] / np.sqrt(r), kind="stable")
+        psi = short((right[:d] * np.sqrt(r))[:, order[:-1]])
+        x, law = short(m @ right[:d].T), short(np.maximum(v, 2.0**-100))
+        return cls(rows[:, order], base, scale, log_t[used[order]], used[order], law, x, psi)
+
+    @cached_property
+    def q(self) -> Array:
+        """The rows q, which sum to 0."""
+        psi = np.concatenate([self.psi, -self.psi.sum(axis=1, keepdims=True)], axis=1)
+        rho = self.law @ self.rows / self.law.sum()
+        return np.concatenate([psi, self.rows - rho - self.x @ psi])
+
+    @cached_property
+    def sums(self) -> Array:
+        """The sums of each q up to an output."""
+        return np.cumsum(self.q, axis=1)[:, :-1]
+
+    @cached_property
+    def increments(self) -> Array:
+        """What the increments of u, and their negatives, are at most for all v."""
+        logs = np.diff(np.log(self.rows), axis=1) - np.diff(self.log_t)
+        return np.stack([logs.max(axis=0), -logs.min(axis=0)])
+
+    @property
+    def root(self) -> Array:
+        """The box of all laws."""
+        return self._abel(self.increments[None])[0]
+
+    def narrowed(self, ends: Array) -> Array:
+        """Return boxes without what no fixed point is in."""
+        for _ in range(STEPS):
+            _, v, _, k, h = self.middle(ends)
+            for found in (self._wide(v, k), self._near(v, k, h)):
+                ends = np.where(found < ends, found, ends)
+        return ends
+
+    def middle(self, ends: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return z^c, v^c, A(z^c), k and h."""
+        d = self.x.shape[1]
+        c, h = (ends[:, 0] - ends[:, 1]) / 2, np.maximum(ends.sum(axis=1) / 2, 0)
+        z = c[:, :d] @ self.x.T + c[:, d:]
+        y = (z + self.base) / self.scale
+        top = y.max(axis=1, keepdims=True)
+        v = np.exp(y - top)
+        mass = v.sum(axis=1, keepdims=True)
+        v /= mass
+        apart = np.abs(self.x - (v @ self.x)[:, None])
+        k = (np.einsum("bgj,bj->bg", apart, h[:, :d]) + h[:, d:]) / self.scale
+        return z, v, self.scale * (np.log(mass) + top)[:, 0], k, h
+
+    def _wide(self, v: Array, k: Array) -> Array:
+        """Return boxes by WIDE: its test is passed by the best thresholds, a little raised."""
+        top, gaps = k.max(axis=1, keepdims=True), np.diff(self.log_t)
+        more, less = v * np.exp(k - top), v * np.exp(-k - top)
+        most = np.log(self._largest_ratios(more, less, 1.0) * (1 + 2.0**-30)) - gaps
+        least = np.log(self._largest_ratios(less, more, -1.0) * (1 - 2.0**-30)) - gaps
+        return self._abel(np.fmin(np.stack([most, -least], axis=1), self.increments))
+
+    @cached_property
+    def _by_ratio(self) -> list[NDArray[Any]]:
+        """The groups in the order of R_{g,y+1} / R_gy for each y, and both in this order."""
+        upper, lower = self.rows[:, 1:], self.rows[:, :-1]
+        order = np.argsort(upper / lower, axis=0)
+        return [order, *(np.take_along_axis(part, order, 0)[..., None] for part in (upper, lower))]
+
+    def _largest_ratios(self, large: Array, small: Array, sign: float) -> Array:
+        """Return the largest r_{y+1} / r_y, or the least one with sign -1.
+
+        The groups with a large ratio have one weight, those with a small one the other.
+        """
+        order, *parts = self._by_ratio
+        small, large, sums = small.T[order], large.T[order], []
+        for part in parts:
+            low = accumulate(small[:-1] * part[:-1])
+            high = list(accumulate((large * part)[:0:-1]))[::-1]
+            sums.append([x + y for x, y in zip(low, high, strict=True)])
+        ratios = (sign * x / y for x, y in zip(*sums, strict=True))
+        return sign * reduce(np.maximum, ratios).T
+
+    def _abel(self, increments: Array) -> Array:
+        """Return boxes from what the increments of u, and their negatives, are at most."""
+        high, low = increments[:, 0], -increments[:, 1]
+        at = (high + low) / 2 @ -self.sums.T
+        rest = (high - low) / 2 @ np.abs(self.sums).T
+        return np.stack([rest + at, rest - at], axis=1)
+
+    def _near(self, v: Array, k: Array, h: Array) -> Array:
+        """Return boxes by NEAR."""
+        d, q = self.x.shape[1], self.q.T
+        r = v @ self.rows
+        p = v[:, :, None] * self.rows / r[:, None]
+        excess = np.einsum("bgy,bg->by", p, np.expm1(k) - k)
+        w = p @ q
+        rest = np.einsum("bjq,bj->bq", np.abs(self.x.T @ w), h[:, :d])
+        rest += np.einsum("bgq,bg->bq", np.abs(w), h[:, d:])
+        at = (np.log(r) - self.log_t) @ q
+        sides = [(at, np.maximum(q, 0)), (-at, np.maximum(-q, 0))]
+        return np.stack([x + rest / self.scale + excess @ part for x, part in sides], axis=1)
+
+    def bounds(self, ends: Array) -> Array:
+        """Return what f is at most at a fixed point in each box, by RATIO and RESIDUAL."""
+        z, v, a, k, _ = self.middle(ends)
+        top = k.max(axis=1, keepdims=True)
+        more, less = np.exp(k - top), np.exp(-k - top)
+        mean = (v * (more + less)).sum(axis=1, keepdims=True) / 2
+        slopes = v * (more - less) / (2 * mean)
+        v0 = np.maximum(np.where(k > 1e-9, slopes / k, v), 1e-300)
+        v0 /= v0.sum(axis=1, keepdims=True)
+        r = v0 @ self.rows
+        spread = (r * (np.log(r) - self.log_t)).sum(axis=1)
+        rest = (np.log(mean) + top)[:, 0] + np.abs(slopes - k * v0).sum(axis=1)
+        return a - (v0 * z).sum(axis=1) + spread + self.scale * rest

@@ -1,0 +1,334 @@
+"""`GroupSearch`: the search for one group of records, from below and from above.
+
+From below there is an ascent (`ascent`). From above come bounds without a tree, a tree of
+log-ratio cells for each value (`log_ratio_cells`), and a tree of posterior cells
+(`posterior_cells`). Which tree is grown is decided by one number that is known before any: S, what
+time sharing can prove at best (`time_sharing`). Log-ratio cells close the gap to S and no more, with
+few nodes; so they are grown if S is within the tolerance, and posterior cells otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
+from cvxleak.audit.worst_adversary.ascent import Ascent
+from cvxleak.audit.worst_adversary.choices import Choices, bound_choices
+from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.log_ratio_cells import LogRatioCells, possible
+from cvxleak.audit.worst_adversary.merged_outputs import Merged, merge_at_price
+from cvxleak.audit.worst_adversary.posterior_cells import PosteriorCells
+from cvxleak.audit.worst_adversary.tangent import Tangent
+from cvxleak.audit.worst_adversary.time_sharing import TimeSharing
+from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
+from cvxleak.core.clock import Stop
+from cvxleak.core.validation import Array
+from cvxleak.core.work import METER
+from cvxleak.kernel.reading import pack
+
+__all__ = ["GroupSearch", "Progress"]
+
+MULTIPLIERS = 2500
+"""Most multipliers of a posterior cell: past it a Newton step takes many seconds."""
+
+FEW_OUTPUTS = 12
+"""Up to so many outputs are kept apart in posterior cells; more are merged at a price."""
+
+PRICE, CHEAPER = 0.4, 0.3
+"""What merging outputs may cost, as a share of the gap that closes; where it has been too dear to
+close it, of what it did cost."""
+
+STALE = 0.5
+"""Share of their price that merged outputs may stay above what is attained before there are more of
+them: a tree on few falls far below the price, and one on more starts high."""
+
+ROUGH = 0.02
+"""What merging may cost at first, as a share of the leakage, where the tolerance allows too little.
+"""
+
+SECOND = 0.2
+"""What the tree that S says is second does, as a share of the first one's work."""
+
+LATE = 1e9
+"""Work after which posterior cells are begun beside log-ratio cells that were to be enough."""
+
+OUTGROWN = 0.5
+"""Share of the gap by which a factor may be above the one that a tree is about."""
+
+SPARE = 0.2
+"""Least share of the gap that S has to leave to log-ratio cells."""
+
+@dataclass(frozen=True)
+class Progress:
+    """What an audit tells the search of a group: the end to reach, when to stop, whom to tell.
+
+    `target` returns the upper end that closes the gap, and what that is above the lower end.
+    """
+
+    target: Callable[[], tuple[float, float]]
+    stop: Stop
+    report: Callable[[], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Alphabet:
+    """I(A;Y) <= H(A)."""
+
+    group: Group
+
+    @property
+    def upper(self) -> float:
+        """The logarithm of the number of values."""
+        return float(np.log(len(self.group.lumped.values)))
+
+    def upper_at(self, surplus: float) -> float:
+        """Return the same: no floor counts."""
+        return self.upper
+
+    def term(self) -> Term:
+        """Return the term."""
+        return self.group.closed(0.0, {"rule": "alphabet"})
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutFloor:
+    """The leakage without a floor: the largest capacity of a choice of one row for each value."""
+
+    group: Group
+    found: Choices
+
+    @property
+    def upper(self) -> float:
+        """The largest capacity, and the most that is added for the place in a cell."""
+        return self.found.upper + float(self.group.extra.max())
+
+    def upper_at(self, surplus: float) -> float:
+        """Return the same: no floor counts."""
+        return self.upper
+
+    def term(self) -> Term:
+        """Return the term."""
+        return {"rule": "choices", "inputs": pack(self.found.inputs, "<f8")}
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """The bound T + max(u, 0) / g on a factor, of a tree that proves J <= u; g is below the gain."""
+
+    tree: PosteriorCells
+    least: float
+
+    @property
+    def upper(self) -> float:
+        """The bound on the factor."""
+        return self.tree.factor + max(self.tree.upper, 0.0) / self.least
+
+    def upper_at(self, surplus: float) -> float:
+        """Return the bound at another floor."""
+        return self.tree.factor + max(self.tree.upper_at(surplus), 0.0) / self.least
+
+    def term(self) -> Term:
+        """Return the term."""
+        return self.tree.term()
+
+
+@dataclass
+class Growing:
+    """A tree that is being grown."""
+
+    tree: Any
+    goal: Callable[[float, float], float]
+    """What the tree is to get to, for the end to reach and the gap that closes."""
+    work: float = 0.0
+    done: bool = False
+
+    def grow(self, progress: Progress, nodes: int, look: Callable[[Array], None]) -> None:
+        """Bound some more nodes."""
+        tree, before, spent = self.tree, self.tree.nodes, METER.spent
+        tree.run(
+            lambda: self.goal(*progress.target()),
+            resolution=progress.target()[1],
+            stop=progress.stop,
+            on_weights=look,
+            node_limit=before + nodes,
+        )
+        self.work += METER.spent - spent
+        self.done = tree.nodes == before and not progress.stop()
+
+
+class GroupSearch:
+    """The search for one group.
+
+    Attributes
+    ----------
+    group : Group
+    ascent : Ascent
+        The worst adversary so far.
+    sharing : TimeSharing or None
+        S and what attains it, once that was asked for.
+    start : array, shape (N,), optional
+        An adversary who is likely to be near the worst.
+    nodes : int
+        How many nodes were bounded.
+    """
+
+    def __init__(self, group: Group, rng: np.random.Generator, start: Array | None = None) -> None:
+        self.group, self.start, self.nodes = group, start, 0
+        self.ascent = Ascent(group, AdversaryClass(group), rng)
+        self.sharing: TimeSharing | None = None
+        self._begun, self._planted, self._climbs = False, False, 0
+        self._merged: Merged | None = None
+        self._least = None
+        if group.told.form == "factor":
+            self._least = group.objective(1.0).least(len(group.lumped.values))[0]
+        self._trees: list[Growing] = []
+        self._proofs: list[Any] = []
+        if group.view.information:
+            self._proofs.append(Alphabet(group))
+        else:
+            self._grow_cells(self._whole())
+
+    @property
+    def upper(self) -> float:
+        """The least bound."""
+        return min(proof.upper for proof in self._proofs)
+
+    def upper_at(self, surplus: float) -> float:
+        """Return what the same proofs give for another surplus log|X| - b."""
+        return min(proof.upper_at(surplus) for proof in self._proofs)
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves a proof has."""
+        return max((growing.tree.leaves for growing in self._trees), default=1)
+
+    def terms(self) -> list[Term]:
+        """Return the first bound, which needs no search, and the least one."""
+        least = min(self._proofs, key=lambda proof: proof.upper)
+        return [proof.term() for proof in dict.fromkeys((self._proofs[0], least))]
+
+    def begin(self, progress: Progress) -> None:
+        """Look for the worst adversary, and bound by what takes no tree, once."""
+        if self._begun:
+            return
+        self._begun = True
+        group, ascent, stop = self.group, self.ascent, progress.stop
+        simple = group.view.information and group.view.exact
+        if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
+            self._proofs.append(WithoutFloor(group, found))
+            ascent.climb(found.witnesses[:1], stop)
+        if self.upper > progress.target()[0]:
+            ascent.climb(None if self.start is None else self.start[None], stop)
+        if simple and not group.view.limits and self.upper > progress.target()[0]:
+            known = ascent.weights, ascent.multiplier
+            self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))
+            if self.upper > progress.target()[0]:
+                self._proofs.append(WholeDataset.of(group, ascent.weights, stop))
+
+    def advance(self, progress: Progress, nodes: int) -> bool:
+        """Grow a tree by some nodes; false if there is none that can be grown."""
+        if not self._planted:
+            self._planted = True
+            self._plant(progress)
+        elif self._cells is None and (self._trees[0].done or self._trees[0].work > LATE):
+            self._plant_cells(progress.target()[1])
+        self._renew(progress)
+        if self.upper <= progress.target()[0]:
+            return True
+        waiting = [(i, growing) for i, growing in enumerate(self._trees) if not growing.done]
+        if not waiting:
+            return False
+        _, growing = min(waiting, key=lambda pair: pair[1].work / SECOND ** pair[0])
+        before = growing.tree.nodes
+        growing.grow(progress, nodes, lambda weights: self._look(weights, progress))
+        self.nodes += growing.tree.nodes - before
+        return True
+
+    def _look(self, weights: Array, progress: Progress) -> None:
+        """Climb from the maximizers of a batch's nodes, after 1, 4, 16, ... batches."""
+        progress.report()
+        self._climbs += 1
+        if self._climbs & (self._climbs - 1) == 0 and self._climbs.bit_length() % 2:
+            self.ascent.climb(weights[:8], progress.stop)
+
+    def _plant(self, progress: Progress) -> None:
+        """Begin the trees: the one that S says is to be first, and then the other."""
+        group, ascent = self.group, self.ascent
+        target, resolution = progress.target()
+        if not possible(group):
+            return self._plant_cells(resolution)
+        multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
+        self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
+        reach = self.sharing.bound + SPARE * resolution
+        if reach > target:
+            self._plant_cells(resolution)
+        if reach < self.upper:
+            tree = LogRatioCells(group, self.sharing)
+            self._trees.append(Growing(tree, lambda target, _: max(target, reach)))
+            self._proofs.append(tree)
+        return None
+
+    def _plant_cells(self, resolution: float) -> None:
+        """Begin a tree of posterior cells, with many outputs merged."""
+        group = self.group
+        mergeable = group.view.information and group.view.exact
+        if mergeable and len(group.parts) > FEW_OUTPUTS:
+            self._merge(PRICE * resolution)
+        elif not self._cells:
+            self._grow_cells(self._whole())
+
+    @property
+    def _cells(self) -> Growing | None:
+        """The tree of posterior cells."""
+        trees = (one for one in self._trees if isinstance(one.tree, PosteriorCells))
+        return next(trees, None)
+
+    def _whole(self) -> PosteriorCells | None:
+        """Return a tree with all outputs, if they are not too many."""
+        group = self.group
+        if group.lumped.rows.shape[1] * len(group.lumped.values) > MULTIPLIERS:
+            return None
+        return PosteriorCells(group, None, 0.0 if self._least is None else self.ascent.value)
+
+    def _merge(self, budget: float) -> None:
+        """Begin a tree on outputs that are merged at such a price, or on all."""
+        group, weights = self.group, self.ascent.weights
+        merged = merge_at_price(group, weights, budget)
+        if self._cells is None and (merged is None or 2 * len(merged.parts) > len(group.parts)):
+            # For a start a bound that cannot reach the tolerance is better than none.
+            merged = merge_at_price(group, weights, max(budget, ROUGH * self.ascent.value))
+        self._merged = merged
+        self._grow_cells(self._whole() if merged is None else PosteriorCells(group, merged))
+
+    def _grow_cells(self, tree: PosteriorCells | None) -> None:
+        """Begin such a tree in place of the one that there is."""
+        if tree is None:
+            return
+        least, old = self._least, self._cells
+
+        def goal(target: float, _: float) -> float:
+            return target if least is None else (target - tree.factor) * least
+
+        if old is None:
+            self._trees.append(Growing(tree, goal))
+        else:
+            old.tree, old.goal, old.done = tree, goal, False
+        self._proofs.append(tree if least is None else Quotient(tree, least))
+
+    def _renew(self, progress: Progress) -> None:
+        """Begin a tree anew with more outputs, or about a larger factor, where that pays."""
+        cells, attained = self._cells, self.ascent.value
+        if cells is None:
+            return
+        if self._merged is not None:
+            price = float(self.ascent.weights @ self._merged.price)
+            # The price is most of what keeps the bound up.
+            if cells.tree.upper - attained <= STALE * price:
+                self._merge(CHEAPER * price)
+        elif self._least is not None:
+            if attained - cells.tree.factor > OUTGROWN * progress.target()[1]:
+                self._grow_cells(self._whole())

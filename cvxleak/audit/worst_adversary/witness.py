@@ -1,0 +1,54 @@
+"""The term of a lower end: an adversary as a certificate holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.core.validation import Array
+from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.numbers import precision
+from cvxleak.problem import Bound
+from cvxleak.proofs.format import plain
+
+__all__ = ["point", "points_of"]
+
+LEAST = 1e-300
+"""Posteriors are raised to this: their logarithms are taken."""
+
+
+def point(group: Group, place: int, weights: Array, held: Sequence[Any], cells: Term) -> Term:
+    """Return the term of an adversary about the group at a place of the statement.
+
+    `held` are the weights as a file holds them, and `cells` those of a real output. Over a set of
+    channels the posteriors are those of the channel in the middle.
+    """
+    term = {"rule": "point", **cells, "group": place, "weights": list(held)}
+    if group.boxes is not None:
+        rows, starts = group.lumped.rows, group.lumped.starts
+        joint = np.maximum(np.add.reduceat(weights[:, None] * rows, starts, axis=0), LEAST)
+        term["posteriors"] = (joint / joint.sum(axis=0)).tolist()
+    return term
+
+
+def points_of(bound: Bound, records: Sequence[int]) -> Callable[[Array], Term]:
+    """Return how a certificate of the same problem holds an adversary's weights about a group."""
+    made = bound.certificate
+    assert made is not None
+    with precision():
+        statement = RecordLeakage.read(plain(made.problem))
+    runs = tuple(sorted(statement.space.run_of(i) for i in records))
+    place = statement.groups.index(runs)
+    output = statement.output
+    cells = {} if output is None else {key: made.witness[key] for key in output.lower}
+    group = Group.of(statement.views[place]) if output is None else None
+
+    def term(weights: Array) -> Term:
+        if group is None:
+            return {"rule": "point", **cells, "group": place, "weights": weights.tolist()}
+        return point(group, place, weights, weights.tolist(), cells)
+
+    return term
