@@ -10,8 +10,7 @@ many distributions, the same in all cases.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -19,15 +18,12 @@ import numpy as np
 from scipy.special import rel_entr
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.kernel.cases import Law, compositions, gained
 from cvxleak.kernel.independent import Person, ProductLeakage, corners
-from cvxleak.kernel.numbers import RefusedError, precision
-from cvxleak.proofs.format import plain
 
-__all__ = ["Cases", "Laws", "floats", "in_case", "most_of", "statement_of", "value_at"]
+__all__ = ["Cases", "Laws", "floats", "in_case", "most_of"]
 
 Laws = Sequence[Sequence[float]]
 """A distribution for each record, or weights on the vertices of what is known of it."""
@@ -54,31 +50,6 @@ class Cases(NamedTuple):
 
     values: Array
     weights: Array
-
-
-def statement_of(problem: Mapping[str, Any]) -> ProductLeakage:
-    """Return what the proof kernel makes of a problem.
-
-    Raises
-    ------
-    ValidationError
-        The kernel refuses it.
-    """
-    try:
-        with precision():
-            return ProductLeakage.read(plain(problem))
-    except RefusedError as error:
-        raise ValidationError(f"mechanism: {error}") from error
-
-
-def value_at(statement: ProductLeakage, record: int, laws: Laws) -> float:
-    """Return the leakage or gain about a record under any product prior (floating point)."""
-    problem = {key: value for key, value in statement.problem.items() if key != "laws"}
-    free = replace(statement, record=None, laws=None, problem={**problem, "entropy_floor": 0})
-    alike: dict[Any, Any] = {}
-    runs = [[alike.setdefault(tuple(law), list(law)), 1] for law in laws]
-    with precision():
-        return float(free.lower({"rule": "point", "record": record, "weights": runs}).mid())
 
 
 def most_of(
