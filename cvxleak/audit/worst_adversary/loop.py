@@ -54,11 +54,9 @@ ROUGH = 0.02
 SMOOTHING = 0.1
 """What rows without zeros may hide, as a share of the gap."""
 
-SECOND = 0.2
-"""What the tree that S says is second does, as a share of the first one's work."""
-
-LATE = 1e9
-"""Work after which posterior cells are begun beside log-ratio cells that were to be enough."""
+LATE = 2e8
+"""Work after which posterior cells are begun beside log-ratio cells that were to be enough; from
+then on both do as much."""
 
 OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
@@ -266,10 +264,10 @@ class GroupSearch:
         self._renew(progress)
         if self.upper <= progress.target()[0]:
             return True
-        waiting = [(i, growing) for i, growing in enumerate(self._trees) if not growing.done]
+        waiting = [growing for growing in self._trees if not growing.done]
         if not waiting:
             return False
-        _, growing = min(waiting, key=lambda pair: pair[1].work / SECOND ** pair[0])
+        growing = min(waiting, key=lambda one: one.work)
         before = growing.tree.nodes
         growing.grow(progress, nodes, lambda weights: self._look(weights, progress))
         self.nodes += growing.tree.nodes - before
