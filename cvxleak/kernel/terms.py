@@ -236,10 +236,10 @@ def packed(dtype: str, columns: str | None = None) -> Any:
     def read(data: Any, name: str, shape: Shape) -> Any:
         return array(data, name, dtype, None if columns is None else shape.length(columns))
 
-    kind = {"f": "floats", "i": "integers"}[dtype]
-    wide = "any number of" if columns == "0" else columns
-    says = kind if columns is None else f"a table of {kind}, {wide} columns"
-    return _field(read, f"packed: {says}")
+    says = {"f": "floats", "i": "integers"}[dtype]
+    if columns is not None:
+        says += " in columns" if columns == "0" else f" in {columns} columns"
+    return _field(read, says)
 
 
 def term(judgement: str) -> Any:
