@@ -75,7 +75,9 @@ def test_a_cell_as_narrow_as_rounding_proves_nothing_and_stops_no_other(k):
 def test_the_dual_is_solved():
     # Without a floor and with one cell per output, the bound is what the whole region allows: all.
     dual = CellDual(problem(2, 3), 10.0)
-    found = dual.solve(np.tile(np.eye(3), (1, 3, 1, 1)), dual.first()[None], 0.0, np.array([1e-8]))
+    found = dual.solve(
+        np.tile(np.eye(3), (1, 3, 1, 1)), dual.first()[None], -np.inf, np.array([1e-8])
+    )
     assert found.bound[0] == pytest.approx(np.log(3), abs=1e-6)
 
 
