@@ -253,6 +253,7 @@ class GroupSearch:
         if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
             self._proofs.append(WithoutFloor(group, found))
             ascent.climb(found.witnesses[:1], stop)
+        ascent.enough = self.upper
         if self.upper > progress.target()[0]:
             ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
