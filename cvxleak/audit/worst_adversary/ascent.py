@@ -49,8 +49,11 @@ RANDOM = 8
 WORK = 2e7
 """Most probabilities that all starts have together; there are two at least."""
 
-FEW, FIRST, LAST = 4, 16, 1000
-"""Most steps from all starts, and then from the best two; few where a step is a program."""
+FEW, SOME = 4, 40
+"""Most steps from all starts, and then from the best two, where a step is a program."""
+
+FIRST, LAST = 16, 1000
+"""The same where a step has a closed form."""
 
 PROGRESS = 1e-9
 """Steps that gain less, in parts of the value, are the last."""
@@ -82,12 +85,15 @@ class Ascent:
         The best adversary so far.
     value : float
         What it gains; over a set of channels, with the rows that it was found for.
+    enough : float
+        No adversary gains more, as far as is known.
     multiplier : float
         By how much the largest gain falls for each nat that the floor rises.
     """
 
     def __init__(self, group: Group, adversaries: AdversaryClass, rng: np.random.Generator) -> None:
         self.group, self.adversaries, self._rng = group, adversaries, rng
+        self.enough = np.inf
         center = adversaries.center
         self._best = self._found(center, group.lumped)
         # Over a set of channels: a worst adversary of the rows in the middle.
@@ -232,7 +238,7 @@ class Ascent:
         if self.group.told.is_leakage and not len(self.group.limits.bounds):
             return self._jointly(starts, rows, stop)
         found = [self._found(self.adversaries.meet(w), rows) for w in starts]
-        for steps, kept in ((FEW, 2), (LAST, 1)):
+        for steps, kept in ((FEW, 2), (SOME, 1)):
             found = [self._follow(one, rows, steps, stop) for one in found]
             found = sorted(found, key=_value, reverse=True)[:kept]
         return found[0]
@@ -252,7 +258,7 @@ class Ascent:
         """Return where steps from an adversary lead."""
         best, kappa = start, 1.0
         for _ in range(steps):
-            if stop():
+            if stop() or best.value >= self.enough * (1 - PROGRESS):
                 break
             found = self._step(best, rows, kappa)
             progress, gain = PROGRESS * abs(best.value), found.value - best.value

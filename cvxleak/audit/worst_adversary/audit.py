@@ -138,8 +138,7 @@ class Audit:
         found = {}
         for place in sorted(set(self._same)):
             group = Group.of(views[place], self.problem.told)
-            start = before[place].ascent.weights if place in before else None
-            found[place] = GroupSearch(group, self._rng, start)
+            found[place] = GroupSearch(group, self._rng, before.get(place))
         return found
 
     def start(self, records: Sequence[int], weights: Array) -> None:

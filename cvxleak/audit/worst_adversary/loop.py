@@ -199,8 +199,15 @@ class GroupSearch:
         How many nodes were bounded.
     """
 
-    def __init__(self, group: Group, rng: np.random.Generator, start: Array | None = None) -> None:
-        self.group, self.start, self.nodes = group, start, 0
+    def __init__(
+        self, group: Group, rng: np.random.Generator, like: GroupSearch | None = None
+    ) -> None:
+        """`like` is a search at another floor, or with other cells, from which this one starts."""
+        self.group, self.nodes = group, 0
+        self.start = None if like is None else like.ascent.weights
+        self._known: PosteriorCells | None = None
+        if like is not None and like.group.view.rows is group.view.rows and like._cells:
+            self._known = like._cells.tree
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
@@ -246,6 +253,7 @@ class GroupSearch:
         if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
             self._proofs.append(WithoutFloor(group, found))
             ascent.climb(found.witnesses[:1], stop)
+        ascent.enough = self.upper
         if self.upper > progress.target()[0]:
             ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
@@ -301,12 +309,16 @@ class GroupSearch:
 
     def _plant_cells(self, resolution: float) -> None:
         """Begin a tree of posterior cells, with many outputs merged."""
-        group = self.group
+        group, known = self.group, self._known
+        if known is not None:
+            self._merged = known.merged
+            return self._grow_cells(known.at(group))
         mergeable = group.view.information and group.view.exact
         if mergeable and len(group.parts) > FEW_OUTPUTS:
             self._merge(PRICE * resolution)
         elif not self._cells:
             self._grow_cells(self._whole())
+        return None
 
     @property
     def _cells(self) -> Growing | None:
