@@ -70,8 +70,8 @@ __all__ = ["CellDual", "Solution"]
 LARGEST = 1e9
 """Multipliers stay below: those of a cell that no posterior reaches would grow without limit."""
 
-SMALLEST, SMALLEST_LAM = 1e-6, 1e-3
-"""Least multiplier, and lam, to start from: U has to be smooth enough to go far from a parent's."""
+SMALLEST = 1e-3
+"""Least multiplier to start from: U has to be smooth enough to go far from a parent's."""
 
 LEFT_OF_LAM = 0.3
 """Least share of lam that a step leaves: with lam the Hessian changes fast, and a lam that is too
@@ -178,11 +178,11 @@ class CellDual:
 
     def first(self) -> Array:
         """Return the numbers to start the whole region from."""
+        numbers = np.zeros(self.width)
         # Tilted by c / lam, a distribution loses about Var(c) / (2 lam^2) of entropy; near log|X|
         # that has to be all there is.
-        numbers = np.full(self.width, 1e-3)
         numbers[0] = np.clip(0.5 / np.sqrt(2 * max(self.surplus, 1e-30)), 0.1, 1e7)
-        numbers[1 : 1 + self.pairs] += self._corners()
+        numbers[1 : 1 + self.pairs] = self._corners()
         return numbers
 
     def ceiling(self) -> tuple[float, Array]:
@@ -315,7 +315,7 @@ class Nodes:
         z[:, 1 : 1 + dual.pairs] = mu.reshape(-1, dual.pairs)
         z[:, dual.limits] *= dual.units
         z = np.maximum(z, SMALLEST)
-        z[:, 0] = np.maximum(np.maximum(z[:, 0], SMALLEST_LAM) - self.least, self.least)
+        z[:, 0] = np.maximum(z[:, 0] - self.least, self.least)
         return self.normalized(z)
 
     def numbers(self, z: Array) -> Array:

@@ -68,10 +68,8 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         other.dual.tangents = self.dual.tangents
         change = group.surplus - self.group.surplus
 
-        def moved(_: list[Array], leaves: list[Multipliers]) -> list[Multipliers]:
-            return [
-                replace(leaf, bound=leaf.bound + change * float(leaf.numbers[0])) for leaf in leaves
-            ]
+        def moved(leaf: Multipliers) -> Multipliers:
+            return replace(leaf, bound=leaf.bound + change * float(leaf.numbers[0]))
 
         other.adopt(self, moved)
         return other
