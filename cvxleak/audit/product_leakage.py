@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak.audit.cases import Cases, Laws, in_case, most_of
-from cvxleak.audit.known_laws import KNOWN, known_laws, per_record
+from cvxleak.audit.cases import in_case, most_of
 from cvxleak.audit.product_priors import IndependentAdversary, ProductPriors, near, refused_as
 from cvxleak.audit.product_search import audited, local_search
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
@@ -31,6 +30,7 @@ from cvxleak.kernel.reading import pack
 from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
+from cvxleak.model.known_laws import KNOWN, known_laws, per_record
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
@@ -38,16 +38,9 @@ from cvxleak.problem.problem import Found, Once, Toward
 
 __all__ = ["ProductLeakage", "product_leakage"]
 
-CASES = (
-    "all cases in which the other records are at a vertex of what is known of them, because the "
-    "leakage is convex in each of their distributions"
-)
-LOCAL = (
-    "local search from below, because the leakage is not concave in the distributions; from above "
-    "{}, because it is the lower of two bounds"
-)
-CONTEXTS = LOCAL.format("the capacity of the record's channel if the other records are known")
-AUDIT = LOCAL.format("an audit of all adversaries with this entropy")
+CASES = "all cases with others at vertices, because the leakage is convex in their distributions"
+CONTEXTS = "local search from below, all contexts from above, because no audit is below them"
+AUDIT = "local search from below, an audit of all priors from above, because no context is below it"
 
 DATASETS, TABLE = 1 << 16, 1 << 22
 """Most datasets that product priors under a floor are searched on, and most probabilities."""
@@ -158,23 +151,22 @@ class ProductLeakage(Problem):
     def __post_init__(self) -> None:
         # The same question about all priors refuses most of what is wrong.
         whole = RecordLeakage(self.mechanism, self.entropy_floor, self.records)
-        floor, space = whole.entropy_floor, self.mechanism.space
-        object.__setattr__(self, "entropy_floor", floor)
-        object.__setattr__(self, "records", whole.records)
-        outputs = self.mechanism.channel.outputs
+        outputs, space = self.mechanism.channel.outputs, self.mechanism.space
         if len(whole.records or ()) > 1:
             raise ValidationError(
                 f"records: found {whole.records}; a single record is needed, since independent "
                 "records are attacked one at a time"
             )
+        floor = whole.entropy_floor
         given = {name: getattr(self, name) for name in KNOWN if getattr(self, name) is not None}
-        if len(given) + (floor > 0) > 1:
-            names = [*given, *(["entropy_floor"] if floor else [])]
+        names = [*given, *(["entropy_floor"] if floor else [])]
+        if len(names) > 1:
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
-        for name, value in given.items():
-            object.__setattr__(self, name, known_laws(space, name, value))
-        object.__setattr__(self, "gain", gain_instance(self.gain))
-        object.__setattr__(self, "form", one_of(self.form, FORMS, "form"))
+        read = {name: known_laws(space, name, value) for name, value in given.items()}
+        read |= {"entropy_floor": floor, "records": whole.records}
+        read |= {"gain": gain_instance(self.gain), "form": one_of(self.form, FORMS, "form")}
+        for name, value in read.items():
+            object.__setattr__(self, name, value)
         if not self.told.is_leakage:
             self._check_gain()
         if not floor:
@@ -220,9 +212,8 @@ class ProductLeakage(Problem):
     @property
     def attacked(self) -> tuple[int, ...]:
         """The records over which the maximum is taken."""
-        return self.mechanism.space.group(
-            range(self.mechanism.space.records) if self.records is None else self.records
-        )
+        space = self.mechanism.space
+        return tuple(range(space.records)) if self.records is None else space.group(self.records)
 
     @cached_property
     def _priors(self) -> ProductPriors:
@@ -260,8 +251,11 @@ class ProductLeakage(Problem):
             cases = [most_of(statement, priors.people, i, clock) for i in priors.audited]
             if self.told.is_leakage:
                 above["inputs"] = [pack(one.weights, "<f8") for one in cases]
-            search = partial(self._locally, rng=rng, stop=Stop(clock)) if floored else self._in_case
-            found = [search(i, one) for i, one in zip(priors.audited, cases, strict=True)]
+            if floored:
+                whole, stop = self._of_all_priors, Stop(clock)
+                found = [local_search(whole, priors, one, rng, stop) for one in cases]
+            else:
+                found = [in_case(priors.people, one) for one in cases]
             _, record, weights = max(found, key=lambda one: one[0])
             adversary, below = priors.at(record, weights)
             least, most = lower(statement.lower(below)), upper(statement.upper(above))
@@ -275,20 +269,6 @@ class ProductLeakage(Problem):
                 most, above, method = audit, term, AUDIT
         parts = (statement.problem, below, above)
         return Found(least, most, adversary, parts, stats={"method": method}), stopped
-
-    def _in_case(self, record: int, cases: Cases) -> tuple[float, int, Laws]:
-        """Return the most that a record leaks in a case, the record, and the prior's weights."""
-        case = int(cases.values.argmax())
-        own = cases.weights[case].tolist()
-        return float(cases.values[case]), record, in_case(self._priors.people, record, case, own)
-
-    def _locally(
-        self, record: int, cases: Cases, rng: np.random.Generator, stop: Stop
-    ) -> tuple[float, int, Laws]:
-        """Return the same under a floor."""
-        contexts = self._priors.statement.contexts(self._priors.people[record].contributions)
-        found = local_search(self._of_all_priors, record, contexts, cases, rng, stop)
-        return found[0], record, [law.tolist() for law in found[1]]
 
     def _measure(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]

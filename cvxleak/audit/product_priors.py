@@ -6,19 +6,20 @@ a floor on the sum of the entropies is known, the vertices are unit vectors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from flint import arb
-from scipy.optimize import nnls
+from scipy.optimize import brentq, nnls
 from scipy.special import entr
 
 from cvxleak.audit.cases import Laws, floats
-from cvxleak.audit.known_laws import least_probabilities
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.core.value import Value
@@ -28,7 +29,11 @@ from cvxleak.model import Guess, Mechanism, Prior
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 from cvxleak.proofs.format import plain
 
-__all__ = ["IndependentAdversary", "ProductPriors", "near", "refused_as"]
+__all__ = ["IndependentAdversary", "ProductPriors", "least_probabilities", "near", "refused_as"]
+
+
+SLACK = 1e-13
+"""Nats by which the two least probabilities of a record floor are on either side of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +87,8 @@ class IndependentAdversary(Value):
 
     def expand(self) -> Prior:
         """Return the prior on full datasets."""
-        result = np.ones(())
-        for law in self.laws:
-            result = np.multiply.outer(result, np.array(law))
-        return Prior(result.ravel() / result.sum(), self.mechanism.space.datasets())
+        joint = reduce(np.multiply.outer, map(np.array, self.laws))
+        return Prior(joint.ravel() / joint.sum(), self.mechanism.space.datasets())
 
 
 class ProductPriors:
@@ -138,8 +141,7 @@ class ProductPriors:
         for i, (person, own) in enumerate(zip(self.inside, weights, strict=True)):
             law = np.array(own) @ floats(person.own if i == record else person.vertices)
             laws.append(tuple((law / law.sum()).tolist()))
-        runs = [[list(own), len(list(run))] for own, run in groupby(weights)]
-        term = {"rule": "point", "record": record, "weights": runs, **self._least_inside}
+        term = {**_point(record, weights), **self._least_inside}
         return IndependentAdversary(self._mechanism, (record,), tuple(laws)), term
 
     def worst(self, records: Sequence[int], laws: Sequence[Array]) -> tuple[float, int]:
@@ -148,6 +150,25 @@ class ProductPriors:
         # Those that add the same to the total and have the same distribution leak alike.
         alike = {(self.people[i].contributions, written[i]): i for i in reversed(records)}
         return max((value_at(self.statement, i, written), i) for i in alike.values())
+
+
+def least_probabilities(floor: float) -> tuple[float, float]:
+    """Return floats a, b with h(a) < floor < h(b), near to each other.
+
+    Examples
+    --------
+    >>> from cvxleak.audit.product_priors import least_probabilities
+    >>> [round(least, 9) for least in least_probabilities(0.5)]
+    [0.199709903, 0.199709903]
+    """
+
+    def least(entropy: float) -> float:
+        if entropy <= 0 or entropy >= math.log(2):
+            return 0.0 if entropy <= 0 else 0.5
+        found: Any = brentq(lambda x: entr([x, 1 - x]).sum() - entropy, 0.0, 0.5, xtol=1e-300)
+        return found
+
+    return least(floor - SLACK), least(floor + SLACK)
 
 
 def near(people: Sequence[Person], record: int, laws: Sequence[Array]) -> list[tuple[Array, float]]:
@@ -171,10 +192,13 @@ def value_at(statement: ProductLeakage, record: int, laws: Laws) -> float:
     """Return the leakage or gain about a record under any product prior (floating point)."""
     problem = {key: value for key, value in statement.problem.items() if key != "laws"}
     free = replace(statement, record=None, laws=None, problem={**problem, "entropy_floor": 0})
-    alike: dict[Any, Any] = {}
-    runs = [[alike.setdefault(tuple(law), list(law)), 1] for law in laws]
     with precision():
-        return float(free.lower({"rule": "point", "record": record, "weights": runs}).mid())
+        return float(free.lower(_point(record, laws)).mid())
+
+
+def _point(record: int, weights: Laws) -> dict[str, Any]:
+    runs = [[list(own), len(list(run))] for own, run in groupby(weights)]
+    return {"rule": "point", "record": record, "weights": runs}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ audit of all priors is an upper bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr
 
-from cvxleak.audit.cases import Cases
+from cvxleak.audit.cases import Cases, Laws
+from cvxleak.audit.product_priors import ProductPriors
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted
@@ -23,8 +24,6 @@ from cvxleak.core.work import spend
 from cvxleak.problem import Gap, Stopped
 
 __all__ = ["audited", "local_search"]
-
-Contexts = Sequence[tuple[int, ...]]
 
 STARTS, WORST = 12, 3
 """Starts of the local search, and how many of them know the others in the worst contexts."""
@@ -47,14 +46,14 @@ def audited(
 
 def local_search(
     problem: RecordLeakage,
-    record: int,
-    contexts: Contexts,
+    priors: ProductPriors,
     cases: Cases,
     rng: np.random.Generator,
     stop: Callable[[], bool],
-) -> tuple[float, list[Array]]:
-    """Return the most that a record was found to leak, and the distributions."""
-    products = _Products(problem, record)
+) -> tuple[float, int, Laws]:
+    """Return the most that a record was found to leak, the record, and all distributions."""
+    products = _Products(problem, cases.record)
+    contexts = priors.statement.contexts(priors.people[cases.record].contributions)
     starts = [products.uniform]
     for place in np.argsort(-cases.values)[:WORST]:
         starts.append(products.in_context(contexts[place], cases.weights[place]))
@@ -62,7 +61,7 @@ def local_search(
         starts.append([rng.dirichlet(np.full(n, 0.5)) for n in products.shape])
     found = [laws for start in starts for laws in (start, products.climbed(start, stop))]
     best = max(map(products.met, found), key=products.value)
-    return products.value(best), best
+    return products.value(best), cases.record, [law.tolist() for law in best]
 
 
 class _Products:
