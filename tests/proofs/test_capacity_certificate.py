@@ -38,7 +38,7 @@ def test_the_proof_is_told(certificate):
     lines = outline(certificate.to_dict()).splitlines()
     assert lines[0].startswith(f"close: at most {certificate.upper:.10g} (")
     assert lines[1].startswith("  share (")
-    assert all(line.startswith("    vertices: at most ") for line in lines[2:5])
+    assert all(line.startswith("  vertices: at most ") for line in lines[2:5])
     for bound, line in (
         (renyi_capacity([[1, 0], [0, 1]], 2), "order: at most 0.6931471806 (the largest diverg"),
         (
