@@ -235,7 +235,7 @@ def leakage_curve(
     curve = LeakageCurve(
         floors,
         tuple(search.bound(place) for place in range(len(floors))),
-        tuple(place in search.found for place in range(len(floors))),
+        tuple(search.searched(place) for place in range(len(floors))),
         clock.seconds,
     )
     if interrupted:
@@ -284,6 +284,10 @@ class _Curve:
                 self._stopped = bound.stats["stopped"]
         return interrupted
 
+    def searched(self, place: int) -> bool:
+        """Whether a floor took a search of its own."""
+        return place in self._audits and self._audits[place].searched
+
     def _waiting(self, interrupted: bool) -> list[int]:
         """Return the floors that are to be searched."""
         size = len(self._problems)
@@ -321,9 +325,9 @@ class _Curve:
     def bound(self, place: int) -> Bound:
         """Return the bounds at a floor: the best witness and the best proof of all."""
         below, above = (self.found[end(place)[1]] for end in (self._lower, self._upper))
-        if below is above:
-            return below
         problem, known = self._problems[place], self.found.get(place)
+        if known is not None and known is below and known is above:
+            return known
         proof, witness = _certificate(above), _certificate(below)
         statement, content = next(iter(self._audits.values())).at(problem)
         with precision():

@@ -157,6 +157,11 @@ class Audit:
         return max(search.upper for search in self._searches.values())
 
     @property
+    def searched(self) -> bool:
+        """Whether more than closed forms is needed for the upper bound."""
+        return any(search.searched for search in self._searches.values())
+
+    @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""
         return sum(search.nodes for search in self._searches.values())
@@ -197,6 +202,7 @@ class Audit:
             if place and stop():
                 break
             search.begin(progress)
+            progress.report()
         return progress
 
     def found(self, gap: Gap) -> Found:

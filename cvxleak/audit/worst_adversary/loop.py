@@ -205,6 +205,8 @@ class GroupSearch:
         """`like` is a search at another floor, or with other cells, from which this one starts."""
         self.group, self.nodes = group, 0
         self.start = None if like is None else like.ascent.weights
+        # With finer cells of an output the worst adversary is about the same, at a floor not.
+        self._anew = like is None or like.group.floor != group.floor
         self._known: PosteriorCells | None = None
         if like is not None and like.group.view.rows is group.view.rows and like._cells:
             self._known = like._cells.tree
@@ -228,6 +230,12 @@ class GroupSearch:
     def upper(self) -> float:
         """The least bound."""
         return min(proof.upper for proof in self._proofs)
+
+    @property
+    def searched(self) -> bool:
+        """Whether more than a closed form is needed for the least bound."""
+        least = min(self._proofs, key=lambda proof: proof.upper)
+        return not isinstance(least, Alphabet | Ignored | WithoutFloor)
 
     def upper_at(self, surplus: float) -> float:
         """Return what the same proofs give for another surplus log|X| - b."""
@@ -255,7 +263,10 @@ class GroupSearch:
             ascent.climb(found.witnesses[:1], stop)
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
-            ascent.climb(None if self.start is None else self.start[None], stop)
+            if self.start is not None:
+                ascent.climb(self.start[None], stop)
+            if self._anew:
+                ascent.climb(None, stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
             known = ascent.weights, ascent.multiplier
             self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))

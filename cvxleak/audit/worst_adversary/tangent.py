@@ -142,7 +142,7 @@ def _maximizer(lumped: Lumped, weights: Array, lam: float, stop: Stop) -> Array:
 def _bound(group: Group, weights: Array, lam: float, eta: list[float]) -> float:
     """Return what is proved with lam and w, relative to the uniform prior."""
     lumped = group.lumped
-    log_t, phi = np.log(weights @ lumped.rows), []
+    log_t, phi = np.log(np.maximum(weights @ lumped.rows, LEAST)), []
     for a, first in enumerate(lumped.starts):
         own = slice(first, first + int((lumped.value_index == a).sum()))
         w, rows = weights[own] / weights[own].sum(), lumped.rows[own]
