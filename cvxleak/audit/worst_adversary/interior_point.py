@@ -82,7 +82,7 @@ class Problem(Protocol[P]):
         ...
 
     def normalized(self, z: Array) -> Array:
-        """Return multipliers, in place, within what is allowed."""
+        """Return multipliers, in place, with the sum that is known."""
         ...
 
     def take(self, chosen: NDArray[np.bool_]) -> Self:
