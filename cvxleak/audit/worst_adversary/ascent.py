@@ -17,7 +17,7 @@ closed form, for many starts at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -43,17 +43,24 @@ __all__ = ["Ascent"]
 STRENGTHS = (1.0, 3.0)
 """How far the directed starts are tilted, in standard deviations of the leading functional."""
 
-RANDOM = 8
-"""Random starts."""
+RANDOM = 4
+"""Random starts of either kind."""
 
 WORK = 2e7
 """Most probabilities that all starts have together; there are two at least."""
 
-FEW, FIRST, LAST = 4, 16, 1000
-"""Most steps from all starts, and then from the best two; few where a step is a program."""
+FIRST, LAST = 16, 1000
+"""Most steps from all starts, and then from the best two."""
 
-PROGRESS = 1e-9
+PROGRESS = 1e-8
 """Steps that gain less, in parts of the value, are the last."""
+
+ACCURACIES = (1e-2, 1e-4, 1e-6, 1e-8)
+"""To what steps that are programs are solved, in parts of the value: from all starts to the first.
+Where the floor costs nothing, the maximum of a step is not smooth, and is come to gradually."""
+
+LEAST = 1e-12
+"""Values below count as this much, where parts of them are meant."""
 
 TURNS = 20
 """Most times that adversaries and the rows that tell most, in a set of channels, take turns."""
@@ -166,12 +173,13 @@ class Ascent:
         return found[: max(2, int(WORK / self.group.lumped.rows.size))]
 
     def _random(self) -> Array:
-        """Return what a step leads to from random posteriors, of no adversary."""
-        lumped = self.group.lumped
-        shape = RANDOM, lumped.rows.shape[1]
-        posteriors = self._rng.dirichlet(np.ones(len(lumped.values)), size=shape)
-        joints, ones = posteriors.swapaxes(1, 2) / shape[1], np.ones(RANDOM)
-        return Updater(lumped, self.group.floor).update(joints, 0.1 * ones, ones).weights
+        """Return random weights, and what a step leads to from random posteriors."""
+        lumped, ones = self.group.lumped, np.ones(RANDOM)
+        (n, outputs), k = lumped.rows.shape, len(lumped.values)
+        weights = self._rng.dirichlet(np.full(n, 0.3), size=RANDOM)
+        posteriors = self._rng.dirichlet(np.ones(k), size=(RANDOM, outputs)).swapaxes(1, 2)
+        update = Updater(lumped, self.group.floor).update(posteriors / outputs, 0.1 * ones, ones)
+        return np.vstack([weights, update.weights])
 
     def _directed(self) -> Array:
         """Return the center's distributions of each value, tilted along the leading functional.
@@ -232,9 +240,9 @@ class Ascent:
         if self.group.told.is_leakage and not len(self.group.limits.bounds):
             return self._jointly(starts, rows, stop)
         found = [self._found(self.adversaries.meet(w), rows) for w in starts]
-        for steps, kept in ((FEW, 2), (LAST, 1)):
-            found = [self._follow(one, rows, steps, stop) for one in found]
-            found = sorted(found, key=_value, reverse=True)[:kept]
+        for accuracies in (ACCURACIES[:1], ACCURACIES[1:]):
+            found = [self._follow(one, rows, accuracies, stop) for one in found]
+            found = sorted(found, key=_value, reverse=True)[:2]
         return found[0]
 
     def _jointly(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
@@ -248,25 +256,29 @@ class Ascent:
         weights = self.adversaries.meet(current.weights[0])
         return self._found(weights, rows, float(current.multiplier[0]))
 
-    def _follow(self, start: Found, rows: Lumped, steps: int, stop: Callable[[], bool]) -> Found:
-        """Return where steps from an adversary lead."""
-        best, kappa = start, 1.0
-        for _ in range(steps):
-            if stop():
-                break
-            found = self._step(best, rows, kappa)
-            progress, gain = PROGRESS * abs(best.value), found.value - best.value
-            best = found if gain > 0 else best
-            if gain > progress:
-                kappa /= 2
-            elif kappa >= self._longest:
-                break
-            else:
-                kappa = 1.0 if kappa < 1 else 4 * kappa
+    def _follow(
+        self, best: Found, rows: Lumped, accuracies: Sequence[float], stop: Callable[[], bool]
+    ) -> Found:
+        """Return where steps from an adversary lead, ever more accurate ones."""
+        for accuracy in accuracies:
+            kappa = 1.0
+            for _ in range(LAST):
+                if stop():
+                    return best
+                aim = accuracy * max(abs(best.value), LEAST)
+                found = self._step(best, rows, kappa, aim)
+                gain = found.value - best.value
+                best = found if gain > 0 else best
+                if gain > aim:
+                    kappa /= 2
+                elif kappa >= self._longest:
+                    break
+                else:
+                    kappa = 1.0 if kappa < 1 else 4 * kappa
         return best
 
-    def _step(self, best: Found, rows: Lumped, kappa: float) -> Found:
-        """Return the adversary with the largest minorant, relaxed by kappa."""
+    def _step(self, best: Found, rows: Lumped, kappa: float, accuracy: float) -> Found:
+        """Return the adversary with the largest minorant, relaxed by kappa, up to an accuracy."""
         group, gain, k = self.group, self.group.told.gain, len(rows.values)
         objective = group.objective(best.value)
         times = 1.0 if group.told.is_leakage else objective.times
@@ -287,9 +299,11 @@ class Ascent:
         # The dual's one output adds the gain of a known value.
         own = price - known[of]
         dual = CellDual(self._plain, group.surplus, group.limits, own, None, objective)
-        accuracy = np.array([PROGRESS * abs(best.value) / kappa])
+        # It ends when most of what can be gained is, or when that is next to nothing.
+        aim = accuracy / kappa
         solution = dual.solve(
-            np.eye(k)[None, None], dual.first()[None], here, accuracy, iterations=NEWTON
+            *(np.eye(k)[None, None], dual.first()[None], here + aim, np.array([aim])),
+            iterations=NEWTON,
         )
         weights = self.adversaries.meet(np.maximum(solution.weights[0], 0.0))
         return self._found(weights, rows, kappa * float(solution.numbers[0, 0]))
