@@ -45,6 +45,18 @@ def rounded_count(n: int, base: int) -> Mechanism:
     return Mechanism(query, matrix[:, matrix.any(axis=0)])
 
 
+def rounded_table(people: int, total: bool) -> Mechanism:
+    """Two of three cells, perhaps with their total, each rounded at random to base 3."""
+    query = AdditiveQuery(RecordSpace([range(3)] * people), [[(1, 0), (0, 1), (0, 0)]] * people)
+    noise = rounded_count(people, 3).channel.matrix
+    rows = []
+    for one, two in query.values:
+        row = np.kron(noise[one], noise[two])
+        rows.append(np.kron(row, noise[one + two]) if total else row)
+    matrix = np.array(rows)
+    return Mechanism(query, matrix[:, matrix.max(axis=0) > 0])
+
+
 def parity_leakage(n: int, flip: float, floor: float) -> float:
     """Exact L(b) of the parity of n >= 2 bits: a plateau up to (n - 1) log 2, then falling."""
     doubt = floor - (n - 1) * LOG2

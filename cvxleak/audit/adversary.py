@@ -1,4 +1,4 @@
-"""The explicit prior that attains a leakage: lumped, or a distribution for each record."""
+"""The explicit prior that attains a leakage, lumped."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from scipy.special import entr
-
-from cvxleak.audit.cases import statement_of, value_at
 from cvxleak.core.validation import Array, frozen_array
 from cvxleak.core.value import Value
 from cvxleak.measures import (
@@ -19,13 +15,12 @@ from cvxleak.measures import (
     lumped_information,
     posterior_bayes_vulnerability,
 )
-from cvxleak.model import ChannelSet, Guess, Lumped, Mechanism, Prior
-from cvxleak.model.gain_form import LEAKAGE, GainForm
+from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.violations import expand
 from cvxleak.model.restricted import Restricted, restrict
 
-__all__ = ["Adversary", "IndependentAdversary"]
+__all__ = ["Adversary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +117,10 @@ class Adversary(Value):
     def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:
         """Return (value, query values, contexts, weight) of groups of weight above `least`."""
         lumped = self.lumped
+        parts = lumped.value_index, lumped.contexts, lumped.multiplicities, self.weights.tolist()
         return [
-            (lumped.values[a], context, count, float(weight))
-            for a, context, count, weight in zip(
-                lumped.value_index,
-                lumped.contexts,
-                lumped.multiplicities,
-                self.weights,
-                strict=True,
-            )
+            (lumped.values[a], context, count, weight)
+            for a, context, count, weight in zip(*parts, strict=True)
             if weight > least
         ]
 
@@ -139,60 +129,3 @@ class Adversary(Value):
         import pandas as pd
 
         return pd.DataFrame(self.rows(), columns=["value", "query values", "contexts", "weight"])
-
-
-@dataclass(frozen=True, eq=False)
-class IndependentAdversary(Value):
-    """A product prior: a distribution for each record.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-    records : tuple of one int
-        The attacked record.
-    laws : tuple of tuples of float
-        The distribution p_j of each record j.
-
-    Examples
-    --------
-    >>> from cvxleak.mechanisms import binary_symmetric
-    >>> from cvxleak.model import Mechanism
-    >>> from cvxleak.audit import IndependentAdversary
-    >>> from cvxleak.queries import parity
-    >>> mechanism = Mechanism(parity(2), binary_symmetric(0.25))
-    >>> knows = IndependentAdversary(mechanism, (0,), ((0.5, 0.5), (1.0, 0.0)))
-    >>> round(knows.leakage, 4), knows.guess()
-    (0.1308, (0.5, 0.75))
-    """
-
-    mechanism: Mechanism
-    records: tuple[int]
-    laws: tuple[tuple[float, ...], ...]
-
-    def __repr__(self) -> str:
-        return f"IndependentAdversary({self.mechanism!r}, record {self.records[0]})"
-
-    @property
-    def leakage(self) -> float:
-        """I(X_i;Y) under this prior, in nats (floating point)."""
-        return self._value(LEAKAGE)
-
-    def guess(self) -> tuple[float, float]:
-        """Return the probability of guessing the record right, before and after the output."""
-        return max(self.laws[self.records[0]]), self._value(GainForm(Guess(), "posterior"))
-
-    def _value(self, told: GainForm) -> float:
-        content = {"mechanism": self.mechanism.to_dict(), "record": None, "entropy_floor": 0}
-        return value_at(statement_of(content | told.to_dict()), self.records[0], self.laws)
-
-    @property
-    def entropy(self) -> float:
-        """H(X) = sum_j H(X_j), in nats (floating point)."""
-        return float(sum(entr(law).sum() for law in self.laws))
-
-    def expand(self) -> Prior:
-        """Return the prior on full datasets."""
-        result = np.ones(())
-        for law in self.laws:
-            result = np.multiply.outer(result, np.array(law))
-        return Prior(result.ravel() / result.sum(), self.mechanism.space.datasets())

@@ -60,10 +60,7 @@ def balance(
     problems = [RecordLeakage(mechanism, b, adversaries=adversaries) for b in (0.0, entropy_floor)]
     solve = [partial(problem.solve, tol=tol, **options) for problem in problems]
     clock = Clock(time_limit, work_limit, searches=2)
-    parts, interrupted = _in_turn(solve, clock)
-    if interrupted:
-        raise SolveInterrupted(_difference(parts, tol))
-    return balance_of(*parts, tol=tol, **clock.limits)
+    return balance_of(*_in_turn(solve, clock, tol), tol=tol, **clock.limits)
 
 
 def balance_of(
@@ -120,29 +117,26 @@ def balance_of(
         return part.refine(wanted / part.upper, **limits) if small else part
 
     refine = [partial(refined, part) for part in (free, bound)]
-    parts, interrupted = _in_turn(refine, clock)
-    found = _difference(parts, gap.tol)
-    if interrupted:
-        raise SolveInterrupted(found)
-    return found
+    return _difference(_in_turn(refine, clock, gap.tol), gap.tol)
 
 
-def _in_turn(steps: Sequence[Callable[..., Bound]], clock: Clock) -> tuple[list[Bound], bool]:
-    """Take steps, each in an even part of the time and work that is left; after Ctrl-C, in none.
+def _in_turn(steps: Sequence[Callable[..., Bound]], clock: Clock, tol: float) -> list[Bound]:
+    """Take both steps, each in an even part of the time and work that is left.
 
-    Also return whether there was one.
+    After Ctrl-C the second one has no time; then what is known of the difference is raised.
     """
     found: list[Bound] = []
     interrupted = False
-    for place, step in enumerate(steps):
-        parts = len(steps) - place
+    for parts, step in zip((2, 1), steps, strict=True):
         limits = {name: x if x is None else x / parts for name, x in clock.limits.items()}
         try:
             found.append(step(**(limits | {"time_limit": 0.0} if interrupted else limits)))
         except SolveInterrupted as error:
             found.append(error.bound)
             interrupted = True
-    return found, interrupted
+    if interrupted:
+        raise SolveInterrupted(_difference(found, tol))
+    return found
 
 
 def _difference(parts: Sequence[Bound], tol: float) -> Bound:

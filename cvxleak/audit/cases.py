@@ -10,8 +10,7 @@ many distributions, the same in all cases.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -19,15 +18,12 @@ import numpy as np
 from scipy.special import rel_entr
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.kernel.cases import Law, compositions, gained
 from cvxleak.kernel.independent import Person, ProductLeakage, corners
-from cvxleak.kernel.numbers import RefusedError, precision
-from cvxleak.proofs.format import plain
 
-__all__ = ["Cases", "Laws", "floats", "in_case", "most_of", "statement_of", "value_at"]
+__all__ = ["Cases", "Laws", "floats", "in_case", "most_of"]
 
 Laws = Sequence[Sequence[float]]
 """A distribution for each record, or weights on the vertices of what is known of it."""
@@ -46,58 +42,40 @@ class Cases(NamedTuple):
 
     Attributes
     ----------
+    record : int
     values : array, shape (cases,)
         Its leakage or gain.
     weights : array, shape (cases, vertices)
         Weights on the vertices of its distribution at which that is attained.
     """
 
+    record: int
     values: Array
     weights: Array
-
-
-def statement_of(problem: Mapping[str, Any]) -> ProductLeakage:
-    """Return what the proof kernel makes of a problem.
-
-    Raises
-    ------
-    ValidationError
-        The kernel refuses it.
-    """
-    try:
-        with precision():
-            return ProductLeakage.read(plain(problem))
-    except RefusedError as error:
-        raise ValidationError(f"mechanism: {error}") from error
-
-
-def value_at(statement: ProductLeakage, record: int, laws: Laws) -> float:
-    """Return the leakage or gain about a record under any product prior (floating point)."""
-    problem = {key: value for key, value in statement.problem.items() if key != "laws"}
-    free = replace(statement, record=None, laws=None, problem={**problem, "entropy_floor": 0})
-    alike: dict[Any, Any] = {}
-    runs = [[alike.setdefault(tuple(law), list(law)), 1] for law in laws]
-    with precision():
-        return float(free.lower({"rule": "point", "record": record, "weights": runs}).mid())
 
 
 def most_of(
     statement: ProductLeakage, people: Sequence[Person], record: int, clock: Clock
 ) -> Cases:
     """Return the most that a record leaks in each case that may be the worst, or a part of it."""
-    own, found, best = people[record].own, list[Cases](), 0.0
+    own, best = people[record].own, 0.0
+    values, weights = list[Array](), list[Array]()
     places = corners(statement.gain(len(own[0])), own) if "gain" in statement.problem else []
     for rows in statement.blocks(people, record):
-        if places:
-            found.append(_most_gained(statement, rows, places))
-        else:
-            found.append(_most_leaked(rows, floats(own), best, clock))
-        best = max(best, float(found[-1].values.max()))
-    return Cases(*map(np.concatenate, zip(*found, strict=True)))
+        found = (
+            _most_gained(statement, rows, places)
+            if places
+            else _most_leaked(rows, floats(own), best, clock)
+        )
+        values.append(found[0])
+        weights.append(found[1])
+        best = max(best, float(found[0].max()))
+    return Cases(record, np.concatenate(values), np.concatenate(weights))
 
 
-def in_case(people: Sequence[Person], record: int, case: int, weights: Sequence[float]) -> Laws:
-    """Return each record's weights on its vertices in a case, with those of the attacked record."""
+def in_case(people: Sequence[Person], found: Cases) -> tuple[float, int, Laws]:
+    """Return the most that a record leaks, the record, and all weights on vertices in that case."""
+    case, record = int(found.values.argmax()), found.record
     alike = Counter(people)
     alike[people[record]] -= 1
     others = [(person, n) for person, n in alike.items() if n]
@@ -107,9 +85,9 @@ def in_case(people: Sequence[Person], record: int, case: int, weights: Sequence[
         id(person): iter(np.repeat(np.eye(len(own)), own, axis=0).tolist())
         for (person, _), own in zip(others, numbers, strict=True)
     }
-    return [
-        weights if i == record else next(waiting[id(person)]) for i, person in enumerate(people)
-    ]
+    own = found.weights[case].tolist()
+    each = [own if i == record else next(waiting[id(one)]) for i, one in enumerate(people)]
+    return float(found.values[case]), record, each
 
 
 def floats(rows: Sequence[Law]) -> Array:
@@ -117,15 +95,17 @@ def floats(rows: Sequence[Law]) -> Array:
     return np.array([[int(x.p) / int(x.q) for x in row] for row in rows])
 
 
-def _most_gained(statement: ProductLeakage, rows: Array, places: Sequence[Any]) -> Cases:
+def _most_gained(
+    statement: ProductLeakage, rows: Array, places: Sequence[Any]
+) -> tuple[Array, Array]:
     """Return the largest of the gains at some places, which are weights and distributions."""
     gain = statement.gain(rows.shape[1])
     values = np.array([gained(rows, law, gain, statement.times) for _, law in places])
     weights = floats([weights for weights, _ in places])
-    return Cases(values.max(axis=0), weights[values.argmax(axis=0)])
+    return values.max(axis=0), weights[values.argmax(axis=0)]
 
 
-def _most_leaked(rows: Array, own: Array, best: float, clock: Clock) -> Cases:
+def _most_leaked(rows: Array, own: Array, best: float, clock: Clock) -> tuple[Array, Array]:
     """Return better and better weights for the cases that may leak more than `best`."""
     weights = np.full((len(rows), len(own)), 1 / len(own))
     value, slopes = _leakages(rows, own, weights)
@@ -146,7 +126,7 @@ def _most_leaked(rows: Array, own: Array, best: float, clock: Clock) -> Cases:
         step[here] = np.where(better, 1.2 * step[here], np.maximum(0.3 * step[here], 1.0))
         taken = here[better]
         weights[taken], value[taken], slopes[taken] = moved[better], new[better], new_slopes[better]
-    return Cases(value, weights)
+    return value, weights
 
 
 def _leakages(rows: Array, own: Array, weights: Array) -> tuple[Array, Array]:

@@ -33,6 +33,9 @@ FIRST = 2.0**-40
 ROUNDS, ORDERS = 4, 100
 """How often the best order is looked for between the neighbors of the best one of so many."""
 
+NARROW = 1e-6
+"""Ratio, less 1, of the distances from 1 of orders between which no others are put."""
+
 TIE = 1e-12
 """Relative difference of two pairs' values that only rounding makes."""
 
@@ -105,28 +108,25 @@ class Pair:
         return self.divergence(order)._replace(value=value)
 
     def covering(self, goal: float, most: int) -> list[float]:
-        """Return rising orders that prove D_alpha / alpha <= goal at all orders, or `most` of them.
+        """Return rising orders that prove D_alpha / alpha <= goal at all orders, if `most` suffice.
 
-        The bounds are those of the certificate kind ``zcdp``. Each order is as far from the one
-        before as they allow.
+        The bounds are those of the certificate kind ``zcdp``. An interval between two orders that
+        does not prove it is cut in two.
         """
         if self.most <= goal:
             return []
         steps: Array = np.ldexp(FIRST, np.arange(80))
-        low = np.flatnonzero(self.ratios(steps) * (1 + steps) <= goal)
-        orders = [1 + float(steps[low[-1] if len(low) else 0])]
-        here, growth = float(self.ratios(np.array(orders) - 1)[0]), 4.0
-        while self.most > goal * orders[-1] and len(orders) < most:
-            further = orders[-1] - 1
-            while True:
-                there = float(self.ratios(np.array([further * growth]))[0])
-                slack = 1 + further * (growth - 1) ** 2 / (4 * (1 + further))
-                if max(here, there) * slack <= goal or growth < 1 + 1e-6:
-                    break
-                growth = 1 + (growth - 1) / 1.5
-            orders.append(1 + further * growth)
-            here, growth = there, 1 + (growth - 1) * 2
-        return orders
+        enough = np.flatnonzero(self.ratios(steps) * (1 + steps) <= goal)
+        first = steps[enough[-1] if len(enough) else 0]
+        beyond = np.array([first, max(first, self.most / goal - 1)])
+        wide = np.array([beyond[1] > first])
+        while wide.any() and len(beyond) <= most:
+            beyond = np.sort(np.append(beyond, np.sqrt(beyond[:-1] * beyond[1:])[wide]))
+            low, ratios = beyond[:-1], self.ratios(beyond)
+            slack = 1 + np.diff(beyond) ** 2 / (4 * low * (1 + low))
+            wide = np.maximum(ratios[:-1], ratios[1:]) * slack > goal
+            wide &= np.diff(beyond) > NARROW * low
+        return np.unique(1 + beyond).tolist()
 
 
 def worst(found: Sequence[Distinguished]) -> int:

@@ -70,10 +70,8 @@ class Distinction:
     def __str__(self) -> str:
         order = ""
         if self.order is not None and math.isfinite(self.order):
-            beyond = self.order - 1
-            order = (
-                f" at order {self.order:.4f}" if beyond > 1e-3 else f" at order 1 + {beyond:.1e}"
-            )
+            near = f"1 + {self.order - 1:.1e}"
+            order = f" at order {near if self.order < 1.001 else f'{self.order:.4f}'}"
         return f"{self.first!r} against {self.second!r}{order}, output {preview(self.outputs)}"
 
 
@@ -161,13 +159,8 @@ class _Claim(NamedTuple):
     exact: _Claim | None = None
 
 
-class _Compared(NamedTuple):
-    """Output distributions, which pairs of them are compared, and labels."""
-
-    matrix: Any
-    pairs: list[tuple[int, int]]
-    labels: Sequence[Hashable]
-    outputs: Sequence[Hashable]
+Compared = tuple[Any, Sequence[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
+"""Output distributions, which pairs of them are compared, and labels of inputs and outputs."""
 
 
 def check_claim(
@@ -279,13 +272,13 @@ def check_claim(
     answer = _answer(claim, compared)
     upper_end, stated = answer.bound.upper, claim.stated
     near = abs(upper_end - stated) <= ROUNDING * (1 + stated)
-    remedy = "" if not near or answer.passed else _remedy(claim, answer.bound, compared.matrix)
+    remedy = "" if not near or answer.passed else _remedy(claim, answer.bound, compared[0])
     if claim.exact is not None and (answer.verdict == "OPEN" or (near and claim.odds)):
         answer = _answer(claim.exact, compared)
     return replace(answer, remedy=remedy)
 
 
-def _answer(claim: _Claim, compared: _Compared) -> ClaimCheck:
+def _answer(claim: _Claim, compared: Compared) -> ClaimCheck:
     """Return what is claimed, and bounds on its parameter."""
     matrix, pairs, labels, outputs = compared
     begun = perf_counter()
@@ -409,7 +402,7 @@ def _without_delta(text: str, epsilon: float, odds: Fraction | None = None) -> _
     return _Claim(text, epsilon, "renyi-dp", "epsilon={}", search, {"alpha": "inf"}, odds, exact)
 
 
-def _compared(first: Any, second: Any) -> _Compared:
+def _compared(first: Any, second: Any) -> Compared:
     """Return the rows, the pairs of them that are compared, and the labels."""
     if second is not None:
         return _row_by_row(first, second)
@@ -422,10 +415,10 @@ def _compared(first: Any, second: Any) -> _Compared:
         raise ValidationError(
             "first: found no two inputs to compare; at least two inputs, or `second`, are needed"
         )
-    return _Compared(channel.matrix, pairs, channel.inputs, channel.outputs)
+    return channel.matrix, pairs, channel.inputs, channel.outputs
 
 
-def _row_by_row(first: Any, second: Any) -> _Compared:
+def _row_by_row(first: Any, second: Any) -> Compared:
     """Return the rows of two channels, those of equal place as pairs."""
     if isinstance(first, Mechanism):
         raise ValidationError(
@@ -441,7 +434,7 @@ def _row_by_row(first: Any, second: Any) -> _Compared:
     k, named = len(one.inputs), (("first", one), ("second", other))
     labels = [name if k == 1 else (name, x) for name, rows in named for x in rows.inputs]
     matrix = stacked([one.matrix, other.matrix])
-    return _Compared(matrix, [(i, k + i) for i in range(k)], labels, one.outputs)
+    return matrix, [(i, k + i) for i in range(k)], labels, one.outputs
 
 
 def _as_rows(given: Any, name: str) -> Channel:

@@ -1,8 +1,8 @@
 """Maximal leakage to adversaries for whom the records are independent.
 
-Where each distribution lies in a known polytope, the maximum is over finitely many cases
-(`cvxleak.audit.cases`). Under a floor on the sum of the entropies, the lower bound comes from a
-local search, and the upper bound is the smaller of two proved ones (`product_search`).
+Where each distribution lies in a known polytope, the maximum is over finitely many cases. Under a
+floor on the sum of the entropies, the lower bound comes from a local search, and the upper bound is
+the smaller of two proved ones (`cvxleak.audit.product_search`).
 """
 
 from __future__ import annotations
@@ -14,41 +14,33 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
 from scipy.special import entr
 
-from cvxleak.audit.adversary import IndependentAdversary
-from cvxleak.audit.cases import Laws, floats, in_case, most_of, statement_of, value_at
-from cvxleak.audit.known_laws import KNOWN, known_laws, least_probabilities, per_record
-from cvxleak.audit.product_search import ProductSearch
+from cvxleak.audit.cases import in_case, most_of
+from cvxleak.audit.product_priors import IndependentAdversary, ProductPriors, near, refused_as
+from cvxleak.audit.product_search import audited, local_search
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
-from cvxleak.core.clock import Clock
-from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import (
-    Array,
-    generator,
-    in_order,
-    instance,
-    one_of,
-    real_number,
-    short,
-)
-from cvxleak.kernel.independent import Person, corners
-from cvxleak.kernel.independent import ProductLeakage as Statement
-from cvxleak.kernel.numbers import RefusedError, least, lower, precision, proved, upper
+from cvxleak.core.validation import Array, generator, in_order, one_of, short
+from cvxleak.kernel.numbers import lower, precision, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
+from cvxleak.model.known_laws import KNOWN, known_laws, per_record
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Found, Once, Search, Toward
+from cvxleak.problem.problem import Found, Once, Toward
 
 __all__ = ["ProductLeakage", "product_leakage"]
+
+CASES = "all cases with others at vertices, because the leakage is convex in their distributions"
+CONTEXTS = "local search from below, all contexts from above, because no audit is below them"
+AUDIT = "local search from below, an audit of all priors from above, because no context is below it"
 
 DATASETS, TABLE = 1 << 16, 1 << 22
 """Most datasets that product priors under a floor are searched on, and most probabilities."""
@@ -87,8 +79,8 @@ class ProductLeakage(Problem):
         distribution of record i is arbitrary.
     gain, form
         The value of a belief to the adversary, and the quantity that is bounded, as for
-        `RecordLeakage`. Without a floor the gain must be the maximum of a few linear functions:
-        `Guess`, `GuessInTries`, a `GainMatrix`, or a user-defined gain with `rows`.
+        `RecordLeakage`. The gain must be the maximum of a few linear functions: `Guess`,
+        `GuessInTries`, a `GainMatrix`, or a user-defined gain with `rows`.
 
     Raises
     ------
@@ -157,40 +149,60 @@ class ProductLeakage(Problem):
     form: Form = field(default="rise", kw_only=True)
 
     def __post_init__(self) -> None:
-        mechanism = instance(self.mechanism, Mechanism, "mechanism")
-        space, outputs = mechanism.space, mechanism.channel.outputs
-        floor = real_number(self.entropy_floor, "entropy_floor", 0.0)
-        if floor > space.max_entropy * (1 + 1e-12):
-            raise InfeasibleError(
-                f"entropy_floor: found {floor!r} nats; no prior has more than log|X| = "
-                f"{space.max_entropy!r} nats"
+        # The same question about all priors refuses most of what is wrong.
+        whole = RecordLeakage(self.mechanism, self.entropy_floor, self.records)
+        outputs, space = self.mechanism.channel.outputs, self.mechanism.space
+        if len(whole.records or ()) > 1:
+            raise ValidationError(
+                f"records: found {whole.records}; a single record is needed, since independent "
+                "records are attacked one at a time"
             )
-        object.__setattr__(self, "entropy_floor", floor)
-        if self.records is not None:
-            object.__setattr__(self, "records", space.group(self.records))
-            if len(self.attacked) > 1:
-                raise ValidationError(
-                    f"records: found {self.records}; a single record is needed, since independent "
-                    "records are attacked one at a time"
-                )
+        floor = whole.entropy_floor
         given = {name: getattr(self, name) for name in KNOWN if getattr(self, name) is not None}
-        if len(given) + (floor > 0) > 1:
-            names = [*given, *(["entropy_floor"] if floor else [])]
+        names = [*given, *(["entropy_floor"] if floor else [])]
+        if len(names) > 1:
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
-        for name, value in given.items():
-            object.__setattr__(self, name, known_laws(space, name, value))
-        object.__setattr__(self, "gain", gain_instance(self.gain))
-        object.__setattr__(self, "form", one_of(self.form, FORMS, "form"))
+        read = {name: known_laws(space, name, value) for name, value in given.items()}
+        read |= {"entropy_floor": floor, "records": whole.records}
+        read |= {"gain": gain_instance(self.gain), "form": one_of(self.form, FORMS, "form")}
+        for name, value in read.items():
+            object.__setattr__(self, name, value)
         if not self.told.is_leakage:
             self._check_gain()
-        if floor and (space.size > DATASETS or space.size * len(outputs) > TABLE):
+        if not floor:
+            _ = self._priors  # too many cases are refused
+        elif space.size > DATASETS or space.size * len(outputs) > TABLE:
             raise ValidationError(
                 f"mechanism: found {short(space.size)} datasets and {len(outputs)} "
                 f"outputs; product priors under a floor are searched on at most {DATASETS} "
                 f"datasets and {TABLE} probabilities"
             )
-        if not floor:
-            self._count_cases()
+
+    def _check_gain(self) -> None:
+        sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
+        object.__setattr__(self, "gain", provable_gain(self.gain, *sizes))
+        object.__setattr__(self, "name", f"{self.told.name}, product priors")
+        object.__setattr__(self, "unit", self.told.unit)
+        if self.entropy_floor:
+            _ = self._of_all_priors  # refuses what it does
+        elif self.form == "posterior" and self.laws is None:
+            raise ValidationError(
+                "form: found 'posterior' with no constraint on the attacked record: an "
+                "adversary who already knows its value has the largest gain; give laws or an "
+                "entropy_floor, or use 'rise' or 'factor'"
+            )
+        more = (
+            "; of independent records the gains of guesses and of at most a thousand actions are "
+            "bounded (Guess, GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage "
+            "bounds it for all adversaries"
+        )
+        with refused_as(f"gain: found {short(self.gain)} ({self.form})", more):
+            before = self._priors.least_gain()
+        if self.form == "factor" and not before > 0:
+            raise ValidationError(
+                f"form: found 'factor' for {self.gain!r}, which is not positive for all "
+                "distributions of the attacked record; use 'rise'"
+            )
 
     @property
     def told(self) -> GainForm:
@@ -203,62 +215,17 @@ class ProductLeakage(Problem):
         space = self.mechanism.space
         return tuple(range(space.records)) if self.records is None else space.group(self.records)
 
-    def _check_gain(self) -> None:
-        sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
-        object.__setattr__(self, "gain", provable_gain(self.gain, *sizes))
-        object.__setattr__(self, "name", f"{self.told.name}, product priors")
-        object.__setattr__(self, "unit", self.told.unit)
-        if self.entropy_floor:
-            _ = self._of_all_priors  # refuses what it does
-            return
-        if self.form == "posterior" and self.laws is None:
-            raise ValidationError(
-                "form: found 'posterior' with no constraint on the attacked record: an "
-                "adversary who already knows its value has the largest gain; give laws or an "
-                "entropy_floor, or use 'rise' or 'factor'"
-            )
-        before = []
-        try:
-            for own in {self._people[i].own for i in self.attacked}:
-                gain = self._statement.gain(len(own[0]))
-                before += [gain.value([arb(x) for x in law]) for _, law in corners(gain, own)]
-        except RefusedError as error:
-            raise ValidationError(
-                f"gain: found {short(self.gain)} ({self.form}): {error}; of independent records "
-                "the gains of guesses and of at most a thousand actions are bounded (Guess, "
-                "GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage bounds it "
-                "for all adversaries"
-            ) from error
-        if self.form == "factor" and not least(before) > 0:
-            raise ValidationError(
-                f"form: found 'factor' for {self.gain!r}, which is not positive for all "
-                "distributions of the attacked record; use 'rise'"
-            )
-
-    def _count_cases(self) -> None:
-        """Refuse more totals or cases than are gone through."""
-        statement, people = self._statement, self._people
-        try:
-            with precision():
-                for i in statement.audited(people):
-                    statement.cases(people, i)
-                _ = statement.channels
-        except RefusedError as error:
-            raise ValidationError(f"mechanism: {error}") from error
-
-    # What is to be proved -------------------------------------------------------------------------
-
     @cached_property
-    def _statement(self) -> Statement:
+    def _priors(self) -> ProductPriors:
         record = None if self.records is None else self.attacked[0]
-        content = {"mechanism": self.mechanism.to_dict(), "record": record, **self.told.to_dict()}
-        return statement_of(content | self._known)
+        problem = {"record": record, **self._known, **self.told.to_dict()}
+        return ProductPriors(self.mechanism, problem, self.record_floor)
 
     @property
     def _known(self) -> dict[str, Any]:
         """What is known of the distributions, as a certificate says it."""
         if self.entropy_floor:
-            return {"entropy_floor": self._floor}
+            return {"entropy_floor": self._of_all_priors.entropy_floor}
         if self.laws is not None:
             runs = groupby(per_record(self.mechanism.space, self.laws))
             return {"laws": {"vertices": [[to_json(laws), len(list(run))] for laws, run in runs]}}
@@ -267,75 +234,41 @@ class ProductLeakage(Problem):
         return {"laws": {"least_probability": to_json(self.least_probability or 0.0)}}
 
     @property
-    def _floor(self) -> float:
-        most = self.mechanism.space.max_entropy - BELOW_MOST
-        return min(self.entropy_floor, max(most, 0.0))
-
-    @cached_property
     def _of_all_priors(self) -> RecordLeakage:
         """The same question about priors that need not be products."""
-        return RecordLeakage(
-            self.mechanism, self._floor, self.records, gain=self.gain, form=self.form
-        )
+        floor = min(self.entropy_floor, max(self.mechanism.space.max_entropy - BELOW_MOST, 0.0))
+        return RecordLeakage(self.mechanism, floor, self.records, gain=self.gain, form=self.form)
 
-    @cached_property
-    def _least(self) -> list[dict[str, float]]:
-        """What terms of the upper and of the lower end say of a record floor."""
-        if self.record_floor is None:
-            return [{}, {}]
-        return [{"least": x} for x in least_probabilities(self.record_floor)]
-
-    @cached_property
-    def _people(self) -> list[Person]:
-        """What is known of each record, or a little less of a record floor."""
-        return self._statement.people(*map(proved, self._least[0].values()))
-
-    @cached_property
-    def _inside(self) -> list[Person]:
-        """What is known of each record, or a little more of a record floor."""
-        return self._statement.people(*map(proved, self._least[1].values()))
-
-    # The search -----------------------------------------------------------------------------------
-
-    def _search(self, *, rng: int | np.random.Generator | None = 0) -> Search:
+    def _search(self, *, rng: int | np.random.Generator | None = 0) -> Once:
         random = generator(rng)
-        if not self.entropy_floor:
-            return Once(self._run)
-        return ProductSearch(self._of_all_priors, self._statement, self._at, random)
+        return Once(lambda gap, clock: self._run(gap, clock, random))
 
-    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
-        """Go through the cases, and prove both bounds."""
-        statement, people = self._statement, self._people
+    def _run(self, gap: Gap, clock: Clock, rng: np.random.Generator) -> tuple[Found, Stopped]:
+        """Go through the cases, and prove both bounds; a floor leaves other priors, too."""
+        priors, statement, floored = self._priors, self._priors.statement, self.entropy_floor > 0
+        above: dict[str, Any] = {"rule": "contexts" if floored else "corners", **priors.least}
         with precision():
-            audited = statement.audited(people)
-            found = [most_of(statement, people, i, clock) for i in audited]
-            stopped = Stopped.at_limit(clock) if clock.late else Stopped.ROUNDING
-            best = max(range(len(found)), key=lambda place: found[place].values.max())
-            case = int(found[best].values.argmax())
-            own = found[best].weights[case].tolist()
-            adversary, below = self._at(audited[best], in_case(people, audited[best], case, own))
-            above: dict[str, Any] = {"rule": "corners", **self._least[0]}
+            cases = [most_of(statement, priors.people, i, clock) for i in priors.audited]
             if self.told.is_leakage:
-                above["inputs"] = [pack(one.weights, "<f8") for one in found]
-            ends = lower(statement.lower(below)), upper(statement.upper(above))
-        method = (
-            "all cases in which the other records are at a vertex of what is known of them, "
-            "because the leakage is convex in each of their distributions"
-        )
+                above["inputs"] = [pack(one.weights, "<f8") for one in cases]
+            if floored:
+                whole, stop = self._of_all_priors, Stop(clock)
+                found = [local_search(whole, priors, one, rng, stop) for one in cases]
+            else:
+                found = [in_case(priors.people, one) for one in cases]
+            _, record, weights = max(found, key=lambda one: one[0])
+            adversary, below = priors.at(record, weights)
+            least, most = lower(statement.lower(below)), upper(statement.upper(above))
+        method = CONTEXTS if floored else CASES
+        stopped = Stopped.at_limit(clock) if clock.late else Stopped.ROUNDING
+        if floored and not gap.closed(least, most):
+            audit, term, stopped = audited(self._of_all_priors, gap, clock)
+            if stopped is Stopped.TOLERANCE:  # others leak more than who takes records apart
+                stopped = Stopped.NO_PROGRESS
+            if audit < most:
+                most, above, method = audit, term, AUDIT
         parts = (statement.problem, below, above)
-        return Found(*ends, adversary, parts, stats={"method": method}), stopped
-
-    def _at(self, record: int, weights: Laws) -> tuple[IndependentAdversary, dict[str, Any]]:
-        """Return an adversary by each record's weights on its vertices, and as a term holds it."""
-        laws = []
-        for i, (person, own) in enumerate(zip(self._inside, weights, strict=True)):
-            law = np.array(own) @ floats(person.own if i == record else person.vertices)
-            laws.append(tuple((law / law.sum()).tolist()))
-        runs = [[list(own), len(list(run))] for own, run in groupby(weights)]
-        term = {"rule": "point", "record": record, "weights": runs, **self._least[1]}
-        return IndependentAdversary(self.mechanism, (record,), tuple(laws)), term
-
-    # Candidates -----------------------------------------------------------------------------------
+        return Found(least, most, adversary, parts, stats={"method": method}), stopped
 
     def _measure(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
@@ -343,12 +276,12 @@ class ProductLeakage(Problem):
         records, given = self._read(candidate)
         laws, off = [positive_part(law) for law in given], [law_violations(w) for w in given]
         missed = {name: max(one[name] for one in off) for name in off[0]}
-        value, record = self._worst(records, laws)
+        value, record = self._priors.worst(records, laws)
         if self.entropy_floor:
             short_of = self.entropy_floor - float(sum(entr(law).sum() for law in laws))
             missed["entropy is at least the floor"] = max(short_of, 0.0)
         else:
-            apart = [away for _, away in self._weights(self._people, record, laws)]
+            apart = [away for _, away in near(self._priors.people, record, laws)]
             missed["distributions are in their polytopes"] = max(apart)
         return value, missed
 
@@ -357,12 +290,12 @@ class ProductLeakage(Problem):
     ) -> Toward:
         records, given = self._read(candidate)
         laws = [positive_part(law) for law in given]
-        record = self._worst(records, laws)[1]
-        weights = [found for found, _ in self._weights(self._inside, record, laws)]
+        record = self._priors.worst(records, laws)[1]
+        weights = [own for own, _ in near(self._priors.inside, record, laws)]
 
         def at(share: float) -> tuple[Any, dict[str, Any]]:
             mixed = [(1 - share) * own + share / len(own) for own in weights]
-            return self._at(record, [own.tolist() for own in mixed])
+            return self._priors.at(record, [own.tolist() for own in mixed])
 
         return at
 
@@ -385,25 +318,6 @@ class ProductLeakage(Problem):
             candidate_weights(law, len(values), values, "value of the record")
             for law, values in zip(given, space.alphabets, strict=True)
         ]
-
-    def _worst(self, records: Sequence[int], laws: Sequence[Array]) -> tuple[float, int]:
-        """Return the most that one of the records leaks, and which one it is."""
-        written = [tuple(law.tolist()) for law in laws]
-        # Those that add the same to the total and have the same distribution leak alike.
-        alike = {(self._people[i].contributions, written[i]): i for i in reversed(records)}
-        return max((value_at(self._statement, i, written), i) for i in alike.values())
-
-    def _weights(
-        self, people: Sequence[Person], record: int, laws: Sequence[Array]
-    ) -> list[tuple[Array, float]]:
-        """Return each record's weights on its vertices, and how far the mixture is off."""
-        found = []
-        for i, (person, law) in enumerate(zip(people, laws, strict=True)):
-            table = floats(person.own if i == record else person.vertices)
-            weights, _ = nnls(np.vstack([table.T, np.ones(len(table))]), np.append(law, 1.0))
-            weights /= weights.sum()
-            found.append((weights, float(np.abs(weights @ table - law).max())))
-        return found
 
 
 def product_leakage(
@@ -441,14 +355,6 @@ def product_leakage(
     >>> print(product_leakage(rounded, least_probability=0.1, gain=Guess()))
     increase in the chance of guessing correctly, product priors: 0.1282... to 0.1282... probabil...
     """
-    problem = ProductLeakage(
-        mechanism,
-        entropy_floor,
-        records,
-        laws=laws,
-        least_probability=least_probability,
-        record_floor=record_floor,
-        gain=gain,
-        form=form,
-    )
+    known = {"laws": laws, "least_probability": least_probability, "record_floor": record_floor}
+    problem = ProductLeakage(mechanism, entropy_floor, records, gain=gain, form=form, **known)
     return problem.solve(**options)

@@ -2,7 +2,8 @@
 
 A proof is a term, nested applications of rules; the kernel evaluates it, and what comes out is a
 bound (`claims.check`). Each rule is a class whose docstring states and proves what it concludes,
-whose fields are its signature, and whose `evaluate` is written once for all types of numbers.
+whose fields are its signature, and whose `evaluate` is written once for all types of numbers that
+it is used with.
 :doc:`/certificates` states the lemmas and lists the rules.
 
 - `numbers`, `many`, `budget`, `reading`: arithmetic, and files read strictly;

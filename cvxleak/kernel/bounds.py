@@ -120,7 +120,9 @@ class Factor(Tangents, rule="factor", gives="B", when=["about a factor", "no cov
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Equal(Rule, rule="equal", gives="B", when=["exact rows", "no real output", "no cover around"]):
+class Equal(
+    Rule, rule="equal", gives="B", when=["exact rows", "no real output", "no cover around"]
+):
     """An output that ignores the data leaks nothing: J = (1 - T) G(pi), 0 for T = 1; factor 1."""
 
     def check(self, shape: Shape) -> None:

@@ -2,7 +2,8 @@ r"""Claims of kinds ``capacity`` and ``renyi-capacity``: what a channel can tell
 
 ``capacity``: the problem is {"matrix": rows}, or {"lower", "upper"} for all channels between them.
 An input is a record with one context for each value, so this is the leakage about it without a
-floor. The term of the upper end is a B-term, such as `close` of `golden` with the multiplier 0:
+floor. The term of the upper end is a B-term, such as `close` of `share` and `vertices`, with the
+multiplier 0 and q = 1:
 
     I(p, Q) <= max_x D(Q_x || t), for every distribution t (Kemperman).
 

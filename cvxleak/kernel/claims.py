@@ -34,7 +34,7 @@ from cvxleak.kernel.pairs import (
     RenyiPrivacy,
 )
 from cvxleak.kernel.reading import bound, parts
-from cvxleak.kernel.terms import Leaf, Trace
+from cvxleak.kernel.terms import Leaf, Rule
 
 __all__ = ["FORMAT", "KINDS", "SCHEMA", "Checked", "Statement", "check", "digest", "outline"]
 
@@ -171,15 +171,16 @@ def rules(term: Any) -> Iterator[str]:
 
 def outline(data: Any) -> str:
     """Return the proof of a file's upper end: a line for each term, with the bound it shows."""
-    trace, by = Trace(), data["ends"]["upper"]["by"]
+    trace: list[tuple[int, Rule, Any]] = []
+    by = data["ends"]["upper"]["by"]
     with precision(), limited():
         statement = KINDS[data["kind"]].read(data["problem"])
         found = statement.upper(by, Leaf(trace=trace))
-    if not trace.entries:  # a kind whose terms are not made of rules
+    if not trace:  # a kind whose terms are not made of rules
         says = (statement.upper.__doc__ or "").removeprefix("Return ").rstrip(".")
         return f"{by['rule']}: at most {upper(found):.10g} ({says})"
     lines = []
-    for depth, term, found in trace.entries:
+    for depth, term, found in trace:
         bounds_ = f": at most {upper(found):.10g}" if isinstance(found, arb) else ""
         says = (term.__doc__ or "").strip().splitlines()[0].rstrip(".")
         lines.append("  " * depth + f"{term.rule}{bounds_} ({says})")

@@ -21,7 +21,6 @@ from flint import arb, fmpq
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import (
     dot,
-    exp,
     is_zero,
     largest,
     least,
@@ -51,9 +50,6 @@ class Gain:
     def linear(self) -> Sequence[Sequence[fmpq]]:
         """Return the linear functions that G is the maximum of, if they are few."""
         return ()
-
-    def fits(self, k: int) -> None:
-        """Refuse a gain that is not defined for k values."""
 
 
 class Shannon(Gain):
@@ -93,10 +89,6 @@ class Table(Gain):
         need(not points, "points, where the gain is a maximum of few linear functions")
         return [[arb(x) for x in own] for own in self.actions]
 
-    def fits(self, k: int) -> None:
-        """Refuse another number of values."""
-        need(all(len(own) == k for own in self.actions), "a gain for another number of values")
-
 
 class Gini(Gain):
     """G(s) = sum s_a^2 / sum s."""
@@ -135,47 +127,36 @@ def power(x: Any, p: fmpq) -> Any:
     if isinstance(x, np.ndarray):
         return np.frompyfunc(lambda one: power(one, p), 1, 1)(x)
     if not isinstance(x, arb):
-        return x if is_zero(x) else exp(log(x) * arb(p))
+        return x if is_zero(x) else (log(x) * arb(p)).exp()
     if x > 0:
-        return exp(log(x) * arb(p))
+        return (log(x) * arb(p)).exp()
     if x == 0:
         return arb(0)
     top = x.upper()
     need(top > 0, "a power of a negative number")
-    return arb(0).union(exp(log(top) * arb(p)))
+    return arb(0).union((log(top) * arb(p)).exp())
+
+
+KEYS = {"arimoto": ("alpha",), "matrix": ("table",), "tries": ("tries",)}
+"""What a file says of a gain besides its kind."""
 
 
 def read_gain(data: Any, k: int) -> Gain:
     """Return the gain of a file's problem, for k values."""
     need(isinstance(data, dict) and "kind" in data, "a gain: expected an object with its kind")
     kind = data["kind"]
-    need(isinstance(kind, str), f"no such gain: {kind!r:.40}")
-    keys = {"tries": {"tries"}, "matrix": {"table"}, "arimoto": {"alpha"}}.get(kind, set())
-    parts(data, {"kind", *keys}, "a gain")
-    found: Gain | None = None
-    if kind == "shannon":
-        found = Shannon()
-    elif kind == "gini":
-        found = Gini()
-    elif kind == "guess":
-        found = _in_tries(1, k)
-    elif kind == "tries":
-        found = _in_tries(count(data["tries"], "tries", 1), k)
-    elif kind == "matrix":
-        rows = [
-            tuple(map(rational, items(row, "an action"))) for row in items(data["table"], "table")
-        ]
+    need(kind in ["shannon", "gini", "guess", *KEYS], f"no such gain: {kind!r:.40}")
+    parts(data, {"kind", *KEYS.get(kind, ())}, "a gain")
+    if kind in ("shannon", "gini"):
+        return Shannon() if kind == "shannon" else Gini()
+    if kind == "matrix":
+        rows = [items(row, "an action", k) for row in items(data["table"], "table")]
         need(rows, "a gain without actions")
-        found = Table(tuple(rows))
-    elif kind == "arimoto" and data["alpha"] == "infinity":
-        found = _in_tries(1, k)
-    elif kind == "arimoto":
+        return Table(tuple(tuple(map(rational, row)) for row in rows))
+    if kind == "arimoto" and data["alpha"] != "infinity":
         need(rational(data["alpha"]) > 1, "a norm of order 1 or less is not convex")
-        found = Arimoto(rational(data["alpha"]))
-    need(found is not None, f"no such gain: {kind!r:.40}")
-    assert found is not None
-    found.fits(k)
-    return found
+        return Arimoto(rational(data["alpha"]))
+    return _in_tries(count(data["tries"], "tries", 1) if kind == "tries" else 1, k)
 
 
 def _in_tries(tries: int, k: int) -> Table:

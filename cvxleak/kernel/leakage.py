@@ -185,17 +185,14 @@ def trivial(gain: Gain, times: Any, k: int) -> arb:
 
 def same(one: View, other: View) -> bool:
     """Whether two views of one file are equal: then so is what is proved of them."""
-    facts = [
-        ([row.key for row in v.rows], v.counts, v.of, v.labels, _bounds(v), type(v.gain))
-        for v in (one, other)
-    ]
+    facts = []
+    for v in (one, other):
+        # Labels say what limits with a share of F are about.
+        limits = [(limit.bound, limit.share or list(limit.c)) for limit in v.limits]
+        keys = [row.key for row in v.rows]
+        facts.append((keys, v.counts, v.of, v.labels, limits, type(v.gain)))
     written = all(row.key is not None for row in one.rows)
     return written and facts[0] == facts[1]
-
-
-def _bounds(view: View) -> list[tuple[Any, Any]]:
-    """Return what, besides the labels, tells the limits of views of one file apart."""
-    return [(limit.bound, limit.share) for limit in view.limits]
 
 
 def check_adversary(view: View, w: Sequence[fmpq]) -> None:

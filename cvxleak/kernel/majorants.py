@@ -14,6 +14,7 @@ from typing import Any
 
 from flint import arb
 
+from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Shannon, mean
 from cvxleak.kernel.many import unstacked
 from cvxleak.kernel.numbers import is_zero, largest, log, need, total, xlogx
@@ -34,7 +35,7 @@ from cvxleak.kernel.terms import (
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row, View
 
-__all__ = ["Alphabet", "Chord", "Majorant", "Price", "PriorTangent", "Share"]
+__all__ = ["Alphabet", "Chord", "Majorant", "Price", "PriorTangent", "Share", "Smoothed"]
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,45 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
                     terms_.append(total(map(xlogx, own)) - xlogx(coarse.lo[i]) - total(spent))
             price.append(total(terms_))
         return small, price
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Smoothed(
+    Rule, rule="smoothed", gives="J", when=["information", "exact rows", "no cover around"]
+):
+    """I(A;Y) <= (I(A;Y') + h(s)) / (1 - s), Y' = Y or, with probability s, drawn from t.
+
+    Let B say which of the two it is; h(s) is its entropy. I(A;Y',B) = (1 - s) I(A;Y), since B
+    does not depend on A, and a draw from t says nothing. And I(A;Y',B) = I(A;Y') + I(A;B|Y') <=
+    I(A;Y') + h(s). `of` is about Y', where an output that some row has is one that all rows have.
+    """
+
+    share: Numbers = number(least=0)
+    t: Law = law_of("n")
+    of: Any = term("J")
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape of the view of Y'."""
+        return replace(shape, view=replace(shape.view, extra=None)) if "t" in found else shape
+
+    def check(self, shape: Shape) -> None:
+        """Need a share."""
+        (s,) = self.share.written
+        need(0 < s < 1, "smoothed: a share that is not between 0 and 1")
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
+        """Return that of Y' over 1 - s, with h(s) / (1 - s) added."""
+        charge("ball operations", len(subject.rows) * subject.n)
+        (s,) = self.share.at(leaf)
+        left, drawn = 1 - s, [s * x for x in self.t.at(leaf)]
+        rows = [
+            Row([left * x + y for x, y in zip(row.lo, drawn, strict=True)]) for row in subject.rows
+        ]
+        found = self.of.conclude(replace(subject, rows=rows, extra=None, known={}), leaf)
+        rest = -(xlogx(s) + xlogx(left)) / left
+        sharing = found.sharing and replace(found.sharing, q=found.sharing.q / left)
+        return Majorant(found.kappa / left, [x / left + rest for x in found.c], sharing)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

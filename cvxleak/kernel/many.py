@@ -1,9 +1,9 @@
 r"""`Many`: an array of float balls, one for each leaf of a tree, computed with all at once.
 
 A `Many` (m, r) says that the number that entry i stands for is in [m_i - r_i, m_i + r_i]. What is
-assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * /, sums that add
-their terms in some order, and exact frexp, ldexp, rint, maximum and comparisons; nothing of its
-logarithm and exponential.
+assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * /, sums and products
+of matrices that add their terms in some order, rounded at most once for each + and *, and exact
+frexp, ldexp, rint, maximum and comparisons; nothing of its logarithm and exponential.
 
 Let u = 2^-53. A computed c = fl(a . b) is off by at most u |c| + 2^-1074. In each row of the table
 the exact error is at most the expression in r, whose own rounding (at most 16 operations, together

@@ -33,7 +33,6 @@ __all__ = [
     "added",
     "ball",
     "dot",
-    "exp",
     "is_zero",
     "largest",
     "law",
@@ -212,11 +211,6 @@ def is_zero(x: Any) -> bool:
 def log(x: Any) -> Any:
     """Return the logarithm."""
     return x.log()
-
-
-def exp(x: Any) -> Any:
-    """Return the exponential."""
-    return x.exp()
 
 
 def total(terms: Iterable[Any]) -> Any:

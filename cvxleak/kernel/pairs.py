@@ -46,7 +46,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import read_channel
-from cvxleak.kernel.numbers import ball, exp, largest, law, log, need, proved, rational, soft, total
+from cvxleak.kernel.numbers import ball, largest, law, log, need, proved, rational, soft, total
 from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.terms import Leaf
 
@@ -149,7 +149,7 @@ class PrivacyProfile(Pairs):
             return odds
         epsilon = rational(data)
         need(epsilon >= 0, "an epsilon below 0")
-        return fmpq(1) if epsilon == 0 else exp(ball(epsilon))
+        return fmpq(1) if epsilon == 0 else ball(epsilon).exp()
 
     def value(self, p: Law, r: Law) -> arb | fmpq:
         """Return sum_y max(P(y) - e^epsilon R(y), 0): exactly, if no e^epsilon is left in it."""

@@ -37,7 +37,6 @@ __all__ = [
     "Numbers",
     "Rule",
     "Shape",
-    "Trace",
     "law_of",
     "laws_of",
     "number",
@@ -76,37 +75,20 @@ class Shape:
         return math.prod(known[x] if x in known else int(x) for x in name.split())
 
 
-class Trace:
-    """The terms of a proof with their conclusions, in the order and depth that they are read."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[int, Rule, Any]] = []
-        self._depth = 0
-
-    def of(self, rule: Rule, evaluate: Callable[[], Any]) -> Any:
-        """Return a term's conclusion, and keep it."""
-        place = len(self.entries)
-        self.entries.append((self._depth, rule, None))
-        self._depth += 1
-        found = evaluate()
-        self._depth -= 1
-        self.entries[place] = (self._depth, rule, found)
-        return found
-
-
 @dataclass(frozen=True)
 class Leaf:
     """The numbers of one leaf of a cover, or of many of them at once, and the places it is about.
 
     The numbers are an array, whose first axis has the columns; the places are the vertices of the
-    cells, by value, vertex, part and leaf. `trace`, if there is one, keeps the conclusion of each
-    term that is not a template.
+    cells, by value, vertex, part and leaf. `trace`, if there is one, gets the depth, the rule and
+    the conclusion of each term that is not a template.
     """
 
     lift: Callable[[Any], Any] = ball
     columns: Any = None
     places: Any = None
-    trace: Trace | None = None
+    trace: list[tuple[int, Rule, Any]] | None = None
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -128,8 +110,6 @@ class Numbers:
 
     def at(self, leaf: Leaf) -> list[Any]:
         """Return them for a leaf."""
-        if self.columns is None:
-            return [leaf.lift(x) for x in self.written]
         return unstacked(self.array(leaf))
 
 
@@ -236,10 +216,10 @@ def packed(dtype: str, columns: str | None = None) -> Any:
     def read(data: Any, name: str, shape: Shape) -> Any:
         return array(data, name, dtype, None if columns is None else shape.length(columns))
 
-    kind = {"f": "floats", "i": "integers"}[dtype]
-    wide = "any number of" if columns == "0" else columns
-    says = kind if columns is None else f"a table of {kind}, {wide} columns"
-    return _field(read, f"packed: {says}")
+    says = {"f": "floats", "i": "integers"}[dtype]
+    if columns is not None:
+        says += " in columns" if columns == "0" else f" in {columns} columns"
+    return _field(read, says)
 
 
 def term(judgement: str) -> Any:
@@ -294,9 +274,7 @@ class Rule:
     def signature(cls) -> dict[str, Part]:
         """Return the fields of a term of this rule in a file."""
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-        found = {f.name: f.metadata["part"] for f in fields if "part" in f.metadata}
-        last = {"leaves": 1, "of": 2}  # what `inside` makes of the others' shape
-        return dict(sorted(found.items(), key=lambda item: last.get(item[0], 0)))
+        return {f.name: f.metadata["part"] for f in fields if "part" in f.metadata}
 
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
@@ -314,7 +292,11 @@ class Rule:
         """Return the conclusion, and keep it for who wants to see it."""
         if leaf.trace is None:
             return self.evaluate(subject, leaf)
-        return leaf.trace.of(self, lambda: self.evaluate(subject, leaf))
+        place = len(leaf.trace)
+        leaf.trace.append((leaf.depth, self, None))
+        found = self.evaluate(subject, replace(leaf, depth=leaf.depth + 1))
+        leaf.trace[place] = (leaf.depth, self, found)
+        return found
 
 
 def read_term(data: Any, judgement: str, shape: Shape) -> Any:

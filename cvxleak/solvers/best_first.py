@@ -6,7 +6,7 @@ import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -53,9 +53,6 @@ class BestFirst(ABC, Generic[R, L, S]):
     a node counts as split from one assignment on, when its children are in place; the heaps are
     made anew from the tree whenever a batch did not come to its end.
     """
-
-    kind: ClassVar[str] = ""
-    """The name under which a certificate holds this tree."""
 
     batch: int = 1
     """Most nodes that are bounded at once."""
@@ -127,43 +124,25 @@ class BestFirst(ABC, Generic[R, L, S]):
         leaves = {node: leaf for node, leaf in self._leaves.items() if node in reached - set(inner)}
         self._regions = {node: self._regions[node] for node in leaves}
         self._leaves = leaves
-        self._closed = []
-        self._open = [(-leaf.bound, node) for node, leaf in leaves.items()]
-        heapq.heapify(self._open)
+        self._open_all()
         self._in_flight = -np.inf
 
-    def adopt(self, other: BestFirst[R, L, S], leaf: Callable[[list[R], list[L]], list[L]]) -> None:
-        """Start from the tree of another search, whose regions are the same.
-
-        `leaf` returns what the multipliers of some leaves prove here.
-        """
-        other.settle()
-        places = list(other._leaves)
-        regions = [other._regions[node] for node in places]
-        leaves = leaf(regions, [other._leaves[node] for node in places])
-        self._splits, self._size = dict(other._splits), other._size
-        self._regions = dict(zip(places, regions, strict=True))
-        self._leaves = dict(zip(places, leaves, strict=True))
+    def _open_all(self) -> None:
+        """Make the heaps anew, with no leaf closed."""
         self._closed = []
-        self._open = [(-one.bound, node) for node, one in self._leaves.items()]
+        self._open = [(-leaf.bound, node) for node, leaf in self._leaves.items()]
         heapq.heapify(self._open)
 
-    def preorder(self) -> tuple[list[S | None], list[L]]:
-        """Return the nodes in preorder (None for a leaf), and the leaves in that order."""
-        self.settle()
-        nodes: list[S | None] = []
-        leaves: list[L] = []
-        stack = [0]
-        while stack:
-            node = stack.pop()
-            if node in self._splits:
-                split, child = self._splits[node]
-                nodes.append(split)
-                stack += [child + 1, child]
-            else:
-                nodes.append(None)
-                leaves.append(self._leaves[node])
-        return nodes, leaves
+    def adopt(self, other: BestFirst[R, L, S], moved: Callable[[L], L]) -> None:
+        """Start from the tree of another search; `moved` returns what its multipliers prove here.
+
+        The regions are the same in both.
+        """
+        other.settle()
+        self._splits, self._size = dict(other._splits), other._size
+        self._regions = dict(other._regions)
+        self._leaves = {node: moved(leaf) for node, leaf in other._leaves.items()}
+        self._open_all()
 
     def levels(self) -> tuple[list[S | None], list[L]]:
         """Return the nodes level by level (None for a leaf), and the leaves in that order."""
@@ -180,10 +159,6 @@ class BestFirst(ABC, Generic[R, L, S]):
                 nodes.append(None)
                 leaves.append(self._leaves[node])
         return nodes, leaves
-
-    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
-        """Return the tree as a certificate holds it; `outputs` says which outputs were merged."""
-        raise NotImplementedError
 
     @abstractmethod
     def _bound(

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.audit import record_leakage
-from cvxleak.audit.known_laws import known_laws
 from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
+from cvxleak.model.known_laws import known_laws
 from cvxleak.problem import Bound, Stopped
 from cvxleak.tables.arguments import Cell
 from cvxleak.tables.cases import representative

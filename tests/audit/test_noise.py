@@ -13,13 +13,14 @@ from scipy.special import entr, rel_entr
 
 from cvxleak import Mechanism, leakage_curve, record_leakage, verify
 from cvxleak.audit import RecordLeakage, balance, group_leakage, product_leakage
-from cvxleak.audit.old_terms import lost_in_cells
-from cvxleak.audit.search import noise_audit
-from cvxleak.audit.search.audit import content_of
+from cvxleak.audit.worst_adversary import real_outputs
+from cvxleak.audit.worst_adversary.audit import content_of
+from cvxleak.audit.worst_adversary.real_outputs import RealCells
 from cvxleak.core import ValidationError
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import SolveInterrupted
-from cvxleak.exact.packing import pack
+from cvxleak.kernel import leakage
+from cvxleak.kernel.numbers import precision
 from cvxleak.mechanisms import gaussian_peak_capacity, truncated_geometric
 from cvxleak.model import (
     DiscreteGaussian,
@@ -213,11 +214,11 @@ def test_one_value_tells_nothing(noise):
 @settings(max_examples=40)
 def test_fractions_are_cut_as_well_as_decimals(values, width, kind):
     mechanism = of_fractions(values, kind(str(width)))
-    noise, places, _, _ = mechanism.standard
-    cells = noise.cells(places, 1e-3)
-    stored = {"edges": pack(cells.edges[1:-1]), "references": pack(cells.references)}
-    content = content_of(RecordLeakage(mechanism, 0.0), 0.0, mechanism.to_dict())
-    assert lost_in_cells(content, stored) < 1.2e-3
+    with precision():
+        statement = leakage.RecordLeakage.read(content_of(RecordLeakage(mechanism, 0.0)))
+    cells = RealCells(mechanism, statement)
+    cells.finer(1e-3, Stop(Clock()))
+    assert cells.lost < 1.2e-3
 
 
 def of_fractions(values, noise):
@@ -259,28 +260,29 @@ def test_leakage_does_not_depend_on_unit_or_origin():
 
 
 def test_many_cells_begin_with_few(monkeypatch):
-    monkeypatch.setattr(noise_audit, "FIRST", 40)
+    monkeypatch.setattr(real_outputs, "FIRST", 40)
     problem = RecordLeakage(Mechanism(count(3), Gaussian(1)), 1.4)
     bound = problem.solve(time_limit=0.0)
     assert bound.stats["cells"] <= 40 / 4
     assert 0 < bound.lower < bound.upper < 0.7
     assert problem.solve(tol=1e-2).stats["cells"] > 20
     # What there is no time for is not begun.
-    monkeypatch.setattr(noise_audit, "ENTRY_SECONDS", 1.0)
-    search = problem._search()
-    search._of_cells = lambda cells: pytest.fail("takes longer than the time limit")
-    assert search.advance(Gap(1e-2), Stop(Clock(100.0))) is Stopped.TIME_LIMIT
+    monkeypatch.setattr(real_outputs, "MASS_SECONDS", 1.0)
+    cut = problem.solve(tol=1e-2, time_limit=50.0)
+    assert cut.stats["cells"] == bound.stats["cells"]
+    assert cut.stats["stopped"] is Stopped.TIME_LIMIT
 
 
 def test_what_cells_on_the_way_proved_stands():
     problem = RecordLeakage(Mechanism(count(2), Gaussian(1)), 1.0)
     search = problem._search()
-    search.advance(Gap(1e-2), Stop(Clock(None)))
-    known = search.upper
-    search._finer(1e-3, Stop(Clock(None)))  # and no time to audit them
-    assert search._look.upper > known
-    found = search.found(Gap(1e-2))
-    assert found.upper < known + 1e-9
+    search.advance(Gap(1e-2), Stop(Clock()))
+    known = search.found(Gap(1e-2)).upper
+    search.advance(Gap(1e-4), Stop(Clock(1e-9)))
+    search._real.finer(1e-3, Stop(Clock()))
+    search._searches = search._made(search._searches)  # and no time to audit them
+    assert search.upper > known
+    assert search.found(Gap(1e-2)).upper == known
 
 
 def test_a_bracket_that_had_no_time_is_wide_and_holds():

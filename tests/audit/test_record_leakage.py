@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,8 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr
 
 from cvxleak.audit import RecordLeakage, balance, group_leakage, record_leakage
-from cvxleak.audit.old_terms import in_terms
-from cvxleak.audit.search import audit as audit_module
+from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
@@ -376,11 +374,10 @@ def test_a_refinement_whose_proof_is_worse_keeps_the_old_one(monkeypatch):
     mechanism = modular_sum(4, 3, 0.1)
     coarse = record_leakage(mechanism, 2.3, tol=1e-2)
 
-    def worse(found):
-        proved = in_terms(found)
-        return replace(proved, upper=proved.upper + 0.1)
+    def worse(self):
+        return {"rule": "max", "groups": [[self._searches[0].terms()[0]]]}
 
-    monkeypatch.setattr(audit_module, "in_terms", worse)
+    monkeypatch.setattr(Audit, "upper_term", worse)
     fine = coarse.refine(1e-4, 2.0)
     assert fine.upper == coarse.upper
     assert verify(fine.certificate).passed

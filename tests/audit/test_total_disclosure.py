@@ -12,7 +12,7 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import ChannelSet, Gaussian, Mechanism, RecordSpace
 from cvxleak.queries import count, parity
-from tests.audit.search.test_tangents import table
+from tests.reference import rounded_table
 
 
 def by_enumeration(mechanism, group):
@@ -64,13 +64,13 @@ def test_the_leakage_is_the_largest_up_to_there_and_less_beyond(n):
 
 
 def test_tables():
-    mechanism = table(4, True)
+    mechanism = rounded_table(4, True)
     found = total_disclosure(mechanism)
     assert found.gap <= 1e-6 * found.upper
     assert verify(found.certificate).passed
     assert record_leakage(mechanism, found.lower).lower == pytest.approx(math.log(3), abs=1e-6)
     # Without the total there is less to tell by.
-    assert total_disclosure(table(4, False)).upper <= found.upper + 1e-9
+    assert total_disclosure(rounded_table(4, False)).upper <= found.upper + 1e-9
 
 
 def test_closed_forms():

@@ -8,12 +8,10 @@ import pytest
 from scipy.special import entr
 
 from cvxleak.audit import RecordLeakage, group_leakage
-from cvxleak.audit.search.audit import Audit
-from cvxleak.audit.search.witnesses import one_group_per_value, through_fewer_outputs
+from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.capacities import capacity
-from cvxleak.capacities.outputs import merge_outputs
 from cvxleak.core.clock import Clock, Stop
-from cvxleak.measures import lumped_entropy, lumped_information
+from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import AdditiveQuery, Expectation, Mechanism, RecordSpace, TableQuery
 from cvxleak.problem import Gap
@@ -64,7 +62,7 @@ def pairwise_merged(mechanism):
 def lower_end(mechanism, floor, size=1):
     """Return what an audit finds before its trees take a turn, however fast the machine is."""
     audit = Audit(RecordLeakage(mechanism, floor, size=size), 0)
-    audit.search(Gap(TOLERANCE), Stop(Clock()), lambda *_: None, turns=0)
+    audit._begin(Gap(TOLERANCE), Stop(Clock()))
     return audit.lower
 
 
@@ -112,26 +110,6 @@ def test_a_count_of_many_is_told_apart_by_one_group_per_value():
     assert bound.lower == pytest.approx(np.log(2), abs=1e-9)
 
 
-@pytest.mark.parametrize("floor", [0.0, 3.0, 6.0, 8.5])
-def test_one_group_per_value_attains_what_it_can_within_the_floor(floor):
-    merged, _ = merge_outputs(product(PARTS["row of 3 cells"]).lumped(0))
-    weights = one_group_per_value(merged, floor)
-    assert (np.add.reduceat(weights > 0, merged.starts) <= 1).all()
-    if floor <= np.log(3):
-        assert lumped_information(weights, merged) == pytest.approx(np.log(3), abs=1e-9)
-        assert lumped_entropy(weights, merged) >= floor
-
-
-def test_adversaries_found_through_fewer_outputs_are_priors():
-    merged, _ = merge_outputs(product(PARTS["2 x 2 table"]).lumped(0))
-    assert len(merged.outputs) > 256  # so that there is something to merge
-    floor = 0.85 * merged.max_entropy
-    found = list(through_fewer_outputs(merged, floor, merged.uniform(), np.random.default_rng(0)))
-    assert min(lumped_entropy(weights, merged) for weights in found) >= floor
-    values = [lumped_information(weights, merged) for weights in found]
-    assert max(values) > 5 * lumped_information(merged.uniform(), merged)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_capacity_of_all_rows_bounds_large_groups_without_a_tree(seed):
     mechanism = random_channel(3, 3, 3, seed)
@@ -168,7 +146,7 @@ def test_the_worst_prior_of_a_class_that_is_a_segment_is_found(seed):
         Expectation(most.tolist(), records=0, at_most=float(most @ law) + 0.02),
     ]
     audit = Audit(RecordLeakage(mechanism, 0.0, 0, adversaries=known), 0)
-    audit.search(Gap(5e-4), Stop(Clock()), lambda *_: None, turns=0)
+    audit._begin(Gap(5e-4), Stop(Clock()))
 
     direction = np.cross(np.ones(3), equal)
     steps = np.linspace(-3, 3, 200_001)[:, None]

@@ -132,7 +132,7 @@ class Drawer:
             (r"a law on (.+)", lambda of: self._numbers(shape.length(of), True, shape)),
             (r"laws on (.+)", lambda of: [self._numbers(shape.length(of), True, shape)] * 2),
             (r"a partition of (.+)", lambda of: self._partition(shape.length(of))),
-            (r"packed: a table of floats, k columns", lambda: self._inputs(shape)),
+            (r"floats in k columns", lambda: self._inputs(shape)),
             (r"(\w)", lambda judgement: self.term(judgement, shape)),
             (r"k of (\w)", lambda judgement: self._terms(judgement, shape)),
         ]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cvxleak.audit import balance, group_leakage, leakage_curve, product_leakage, record_leakage
-from cvxleak.audit.search.turns import in_turns
 from cvxleak.capacities import capacity
 from cvxleak.mechanisms import generalized_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Mechanism, RecordSpace, RelativeEntropyBall
@@ -167,35 +166,3 @@ def test_capacity_does_not_depend_on_the_clock(ticks):
     assert said(capacity(channel)) == expected
     ticks(1.0)
     assert said(capacity(channel, time_limit=1e4)) == expected
-
-
-def test_searches_take_turns_of_growing_length_until_none_is_open():
-    needed = {0: 3, 1: 30, 2: 1}
-    done = dict.fromkeys(needed, 0)
-    order: list[tuple[int, int]] = []
-
-    def search(place: int, turns: int) -> bool:
-        order.append((place, turns))
-        done[place] += turns
-        return True
-
-    in_turns(
-        max,
-        lambda: [place for place in needed if done[place] < needed[place]],
-        search,
-        lambda: False,
-    )
-    assert order == [(2, 1), (1, 1), (0, 1), (1, 3), (0, 3), (1, 12), (1, 48)]
-
-
-def test_searches_with_nothing_left_to_do_are_given_up_and_a_stop_ends_all():
-    order: list[int] = []
-
-    def search(place: int, turns: int) -> bool:
-        order.append(place)
-        return place != 0 and len(order) < 5
-
-    in_turns(min, lambda: [0, 1], search, lambda: False)
-    assert order == [0, 1, 1, 1, 1]
-    in_turns(min, lambda: [0, 1], search, lambda: True)
-    assert len(order) == 5

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from cvxleak.audit import RecordLeakage, balance, leakage_curve, product_leakage, record_leakage
-from cvxleak.audit.search import audited_floors
-from cvxleak.audit.search.audit import Audit
+from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CvxleakError, SolveInterrupted
@@ -136,15 +135,15 @@ def test_a_loop_over_audits_stops():
 
 def pressed(monkeypatch, at: int = 1) -> None:
     """Press Ctrl-C in the audits' search, at its at-th beginning."""
-    search, seen = Audit._search, []
+    advance, seen = Audit.advance, []
 
     def interrupted(self, *arguments, **options):
         seen.append(self)
         if len(seen) == at:
             press()
-        return search(self, *arguments, **options)
+        return advance(self, *arguments, **options)
 
-    monkeypatch.setattr(Audit, "_search", interrupted)
+    monkeypatch.setattr(Audit, "advance", interrupted)
 
 
 def test_balance_and_product(monkeypatch):
@@ -166,7 +165,7 @@ def test_balance_and_product(monkeypatch):
 
 def test_a_leakage_curve(monkeypatch):
     mechanism = problem().mechanism
-    monkeypatch.setattr(audited_floors.FloorsSearch, "run", lambda *_, **__: press())
+    pressed(monkeypatch, 2)
     with pytest.raises(SolveInterrupted) as caught:
         leakage_curve(mechanism, [2.0, 3.0, 3.327], tol=1e-3)
     curve = caught.value.bound

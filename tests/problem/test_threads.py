@@ -5,7 +5,7 @@ from __future__ import annotations
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cvxleak.audit import leakage_curve, record_leakage
-from tests.audit.search.test_tangents import table
+from tests.reference import rounded_table
 
 
 def blas_threads() -> int:
@@ -20,7 +20,7 @@ def test_a_search_uses_one_blas_thread():
     def progress(*_: float) -> None:
         seen.append(blas_threads())
 
-    mechanism = table(3, total=True)
+    mechanism = rounded_table(3, total=True)
     with threadpool_limits(2, user_api="blas"):
         record_leakage(mechanism, 2.9, 0, progress=progress)
         leakage_curve(mechanism, [2.8, 2.9], 0, progress=progress)

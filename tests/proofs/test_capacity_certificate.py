@@ -30,14 +30,15 @@ def test_certificate_passes_and_survives_a_file(certificate, tmp_path):
     answer = verify(certificate)
     assert answer.passed
     assert answer.about == "a channel of 3 inputs and 4 outputs"
-    assert answer.rules == {"lower": ("point",), "upper": ("close", "golden")}
+    assert answer.rules == {"lower": ("point",), "upper": ("close", "share", "vertices")}
     assert verify(tmp_path / "capacity.json").passed
 
 
 def test_the_proof_is_told(certificate):
     lines = outline(certificate.to_dict()).splitlines()
     assert lines[0].startswith(f"close: at most {certificate.upper:.10g} (")
-    assert lines[1].startswith("  golden (")
+    assert lines[1].startswith("  share (")
+    assert all(line.startswith("  vertices: at most ") for line in lines[2:5])
     for bound, line in (
         (renyi_capacity([[1, 0], [0, 1]], 2), "order: at most 0.6931471806 (the largest diverg"),
         (
@@ -77,6 +78,9 @@ def test_changed_numbers_fail_even_with_a_hash_that_fits(certificate):
         assert not verify(rehashed(moved)).passed
 
 
+SHARE = {"rule": "share", "q": 1, "values": [{"rule": "vertices"}] * 3}
+
+
 @pytest.mark.parametrize(
     ("part", "value"),
     [
@@ -85,9 +89,9 @@ def test_changed_numbers_fail_even_with_a_hash_that_fits(certificate):
         ("lower", {"rule": "point", "weights": [0.0, 0.0, 0.0]}),
         ("lower", {"rule": "point", "weights": "abc"}),
         ("lower", {}),
-        ("upper", {"rule": "golden", "t": [0.5, 0.5]}),
-        ("upper", {"rule": "golden", "t": [1.0, 0.0, 0.0, 0.0]}),
-        ("upper", {"rule": "golden", "t": None}),
+        ("upper", SHARE | {"t": [0.5, 0.5]}),
+        ("upper", SHARE | {"t": [1.0, 0.0, 0.0, 0.0]}),
+        ("upper", SHARE | {"t": None}),
         ("problem", {"matrix": []}),
         ("problem", {"matrix": [[1.0], [1.0], [1.0]]}),
         ("problem", {"matrix": [[1.0, 0, 0, 0], [1.0, 0, 0], [1.0, 0, 0, 0]]}),

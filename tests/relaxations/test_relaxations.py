@@ -11,7 +11,7 @@ import pytest
 from scipy.special import entr
 
 from cvxleak.audit import record_leakage
-from cvxleak.audit.search.cell_dual import CellDual, Cells
+from cvxleak.audit.worst_adversary.dual import CellDual
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_entropy, lumped_information
@@ -68,7 +68,7 @@ def test_the_node_program_and_the_native_dual_agree(solver, k, floor):
     rng = np.random.default_rng(k)
     lumped = random_lumped(rng, k, 3, 3)
     program = PosteriorCellRelaxation(lumped, floor)
-    native = CellDual(lumped, floor)
+    native = CellDual(lumped, lumped.max_entropy - floor)
     accuracy = 1e-3 if solver == "SCS" else 1e-5
     for w in random_adversaries(lumped, floor, 4):
         cells = cells_around(rng, lumped, w)
@@ -77,11 +77,7 @@ def test_the_node_program_and_the_native_dual_agree(solver, k, floor):
         value = program.problem.value
         # It stops where the value is certainly above the threshold, or attained to the accuracy.
         found = native.solve(
-            Cells.of(cells[None]),
-            np.array([0.1]),
-            np.full((1, 3, k), 1e-3),
-            value - 1e-7,
-            accuracy=1e-8,
+            cells[None], native.first()[None], value - 1e-7, np.array([1e-8])
         )
         bound = float(found.bound[0])
         # Both are duals of one program: neither is below its value.

@@ -54,7 +54,10 @@ WORK = 2e7
 """Most probabilities that all starts have together; there are two at least."""
 
 FIRST, LAST = 16, 1000
-"""Most steps from all starts, and then from the best two."""
+"""Most steps in closed form from all starts, and then from the best two."""
+
+SOME = 40
+"""Most steps that are programs, of each accuracy."""
 
 PROGRESS = 1e-9
 """Steps that gain less, in parts of the value, are the last."""
@@ -94,12 +97,15 @@ class Ascent:
         The best adversary so far.
     value : float
         What it gains; over a set of channels, with the rows that it was found for.
+    enough : float
+        No adversary gains more, as far as is known.
     multiplier : float
         By how much the largest gain falls for each nat that the floor rises.
     """
 
     def __init__(self, group: Group, adversaries: AdversaryClass, rng: np.random.Generator) -> None:
         self.group, self.adversaries, self._rng = group, adversaries, rng
+        self.enough = np.inf
         center = adversaries.center
         self._best = self._found(center, group.lumped)
         # Over a set of channels: a worst adversary of the rows in the middle.
@@ -269,8 +275,8 @@ class Ascent:
         """Return where steps from an adversary lead, ever more accurate ones."""
         for accuracy in accuracies:
             kappa = 1.0
-            for _ in range(LAST):
-                if stop():
+            for _ in range(SOME):
+                if stop() or best.value >= self.enough * (1 - PROGRESS):
                     return best
                 aim = accuracy * max(abs(best.value), LEAST)
                 found = self._step(best, rows, kappa, aim)

@@ -21,6 +21,7 @@ from cvxleak.core.clock import Clock, Stop, check_progress
 from cvxleak.core.clock import Progress as Report
 from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.core.validation import Array, generator
+from cvxleak.kernel.claims import rules
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
 from cvxleak.model import Mechanism
@@ -137,8 +138,7 @@ class Audit:
         found = {}
         for place in sorted(set(self._same)):
             group = Group.of(views[place], self.problem.told)
-            start = before[place].ascent.weights if place in before else None
-            found[place] = GroupSearch(group, self._rng, start)
+            found[place] = GroupSearch(group, self._rng, before.get(place))
         return found
 
     def start(self, records: Sequence[int], weights: Array) -> None:
@@ -214,12 +214,13 @@ class Audit:
             # Near log|X| a sharper bound may prove less: its multipliers are larger.
             ends, above = (ends[0], known.upper), known.parts[2]
         problem = self.problem
+        counted = {} if self._real is None else {"cells": self._real.views[0].n}
         self._known = Found(
             *ends,
             Adversary(problem.mechanism, records, weights, problem.adversaries),
             (self.content, below, above),
             {"entropy_floor": -search.ascent.multiplier},
-            {"method": ..., "nodes": self.nodes},
+            {"method": _method(above, self._output), "nodes": self.nodes, **counted},
         )
         if not self._statement.views[place].exact:
             attained = min(max(self.lower, ends[0]), ends[1])
@@ -251,6 +252,30 @@ class Audit:
                 for view in self._statement.views
             ]
         return replace(self._statement, views=views), {**self.content, "entropy_floor": floor}
+
+
+METHODS = {
+    "cells": "branch and bound on cells of posteriors",
+    "ratio": "branch and bound on log-ratios of output distributions, value by value",
+    "share": "the time-sharing bound",
+    "choices": "the capacity without an entropy floor",
+}
+"""What bounds the leakage from above, by the rule of the proof."""
+
+
+def _method(above: Term, real: bool) -> str:
+    """Return the sentence that says what was done, and why."""
+    groups = [terms for terms in above["groups"] if not isinstance(terms, int)]
+    used = {name for terms in groups for name in rules(terms[-1])}
+    # Log-ratio cells are below a time-sharing bound, which says less.
+    used -= {"share"} if "ratio" in used else set()
+    ways = [text for rule, text in METHODS.items() if rule in used]
+    cut = "the output cut into cells, because it is a real number; for these " if real else ""
+    return (
+        f"{cut}local search from below, because information is not concave in the prior with an "
+        f"entropy floor; from above {' and '.join(ways) or 'the entropy of the record'}, because "
+        "no other bound was lower"
+    )
 
 
 def target(lower: float, gap: Gap) -> float:

@@ -6,11 +6,12 @@ kernel's view of the group, in which the same contexts are together in the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from flint import arb, fmpz
+from scipy.special import entr
 
 from cvxleak.audit.worst_adversary.objective import Objective
 from cvxleak.capacities.outputs import merge_outputs
@@ -24,6 +25,9 @@ __all__ = ["Group", "Term"]
 
 Term = dict[str, Any]
 """A term of a proof, as a file holds it."""
+
+ROUNDS = 20
+"""How often a share is improved that costs what it may."""
 
 LEAST = 1e-200
 """Probabilities of reference distributions are raised to this: their logarithms are taken."""
@@ -55,6 +59,8 @@ class Group:
         The ends of the rows, over a set of channels.
     told : GainForm
         The gain, and the form in which it is measured.
+    smoothing : float
+        s, if the outputs of `lumped` are drawn anew, evenly, with this probability.
     """
 
     view: View
@@ -68,6 +74,7 @@ class Group:
     log_share: Array
     boxes: tuple[Array, Array] | None = None
     told: GainForm = LEAKAGE
+    smoothing: float = 0.0
 
     @classmethod
     def of(cls, view: View, told: GainForm = LEAKAGE) -> Group:
@@ -119,16 +126,38 @@ class Group:
         """Whether no outputs are merged."""
         return self.parts == [[y] for y in range(self.view.n)]
 
+    def smoothed(self, loss: float) -> Group:
+        """Return the group with rows that have no zeros, which hide so much of I(A;Y) at most.
+
+        I(A;Y) is at most (I(A;Y') + h(s)) / (1 - s) for the smoothed Y'; `raised` says so.
+        """
+        s = loss
+        for _ in range(ROUNDS):
+            s = loss / (1 - np.log(s))  # h(s) < s (1 - log s)
+        outputs = self.lumped.rows.shape[1]
+        rows = (1 - s) * self.lumped.rows + s / outputs
+        lumped = replace(self.lumped, rows=rows / rows.sum(axis=1, keepdims=True))
+        return replace(self, lumped=lumped, extra=(1 - s) * self.extra, smoothing=float(s))
+
+    def raised(self, bound: float) -> float:
+        """Return the bound for the view that one for `lumped` gives."""
+        s = self.smoothing
+        return bound if s == 0 else (bound + float(entr(s) + entr(1 - s))) / (1 - s)
+
     def priced(self, of: Term) -> Term:
-        """Return the majorant of all outputs from a term about `lumped`'s."""
+        """Return the majorant of the view from a term about `lumped`."""
+        if self.smoothing:
+            t = [1] * self.lumped.rows.shape[1]
+            of = {"rule": "smoothed", "share": self.smoothing, "t": t, "of": of}
         if self.whole:
             return of
         return {"rule": "price", "parts": self.parts, "t": self.shares.tolist(), "of": of}
 
     def closed(self, multiplier: float, of: Term, limits: Array | None = None) -> Term:
-        """Return the bound that a majorant gives with the multipliers of floor and limits."""
+        """Return the bound by a majorant of the view, from multipliers that fit `lumped`."""
         kappa = np.zeros(len(self.limits.bounds)) if limits is None else limits
-        return {"rule": "close", "multiplier": multiplier, "limits": kappa.tolist(), "of": of}
+        lam, kappa = multiplier / (1 - self.smoothing), kappa / (1 - self.smoothing)
+        return {"rule": "close", "multiplier": lam, "limits": kappa.tolist(), "of": of}
 
     def objective(self, factor: float = 0.0) -> Objective:
         """Return what is maximized; `factor` is the T of a factor."""

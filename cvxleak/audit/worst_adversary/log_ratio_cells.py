@@ -166,7 +166,8 @@ class LogRatioCells:
 
     def upper_at(self, surplus: float) -> float:
         """Return what the same trees prove for another surplus log|X| - b."""
-        return self.upper + float(self.sharing.multipliers[0]) * (surplus - self.group.surplus)
+        lam = float(self.sharing.multipliers[0]) / (1 - self.group.smoothing)
+        return self.upper + lam * (surplus - self.group.surplus)
 
     @property
     def leaves(self) -> int:
@@ -196,7 +197,8 @@ class LogRatioCells:
 
             def target(phi: float = phi) -> float:
                 # phi_a + x for all values adds x to the bound.
-                return phi + threshold() - sharing.bound - MARGIN * (1 + abs(phi))
+                spare = (threshold() - sharing.bound) * (1 - self.group.smoothing)
+                return phi + spare - MARGIN * (1 + abs(phi))
 
             limit = None if node_limit is None else tree.nodes + node_limit - self.nodes
             tree.run(

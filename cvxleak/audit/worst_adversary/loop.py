@@ -51,11 +51,12 @@ ROUGH = 0.02
 """What merging may cost at first, as a share of the leakage, where the tolerance allows too little.
 """
 
-SECOND = 0.2
-"""What the tree that S says is second does, as a share of the first one's work."""
+SMOOTHING = 0.1
+"""What rows without zeros may hide, as a share of the gap."""
 
-LATE = 1e9
-"""Work after which posterior cells are begun beside log-ratio cells that were to be enough."""
+LATE = 2e8
+"""Work after which posterior cells are begun beside log-ratio cells that were to be enough; from
+then on both do as much."""
 
 OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
@@ -198,8 +199,15 @@ class GroupSearch:
         How many nodes were bounded.
     """
 
-    def __init__(self, group: Group, rng: np.random.Generator, start: Array | None = None) -> None:
-        self.group, self.start, self.nodes = group, start, 0
+    def __init__(
+        self, group: Group, rng: np.random.Generator, like: GroupSearch | None = None
+    ) -> None:
+        """`like` is a search at another floor, or with other cells, from which this one starts."""
+        self.group, self.nodes = group, 0
+        self.start = None if like is None else like.ascent.weights
+        self._known: PosteriorCells | None = None
+        if like is not None and like.group.view.rows is group.view.rows and like._cells:
+            self._known = like._cells.tree
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
@@ -245,6 +253,7 @@ class GroupSearch:
         if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
             self._proofs.append(WithoutFloor(group, found))
             ascent.climb(found.witnesses[:1], stop)
+        ascent.enough = self.upper
         if self.upper > progress.target()[0]:
             ascent.climb(None if self.start is None else self.start[None], stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
@@ -263,10 +272,10 @@ class GroupSearch:
         self._renew(progress)
         if self.upper <= progress.target()[0]:
             return True
-        waiting = [(i, growing) for i, growing in enumerate(self._trees) if not growing.done]
+        waiting = [growing for growing in self._trees if not growing.done]
         if not waiting:
             return False
-        _, growing = min(waiting, key=lambda pair: pair[1].work / SECOND ** pair[0])
+        growing = min(waiting, key=lambda one: one.work)
         before = growing.tree.nodes
         growing.grow(progress, nodes, lambda weights: self._look(weights, progress))
         self.nodes += growing.tree.nodes - before
@@ -283,8 +292,10 @@ class GroupSearch:
         """Begin the trees: the one that S says is to be first, and then the other."""
         group, ascent = self.group, self.ascent
         target, resolution = progress.target()
-        if not possible(group):
+        if not (group.view.information and group.view.exact):
             return self._plant_cells(resolution)
+        if not possible(group):
+            group = group.smoothed(SMOOTHING * resolution)
         multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
         self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
         reach = self.sharing.bound + SPARE * resolution
@@ -298,12 +309,16 @@ class GroupSearch:
 
     def _plant_cells(self, resolution: float) -> None:
         """Begin a tree of posterior cells, with many outputs merged."""
-        group = self.group
+        group, known = self.group, self._known
+        if known is not None:
+            self._merged = known.merged
+            return self._grow_cells(known.at(group))
         mergeable = group.view.information and group.view.exact
         if mergeable and len(group.parts) > FEW_OUTPUTS:
             self._merge(PRICE * resolution)
         elif not self._cells:
             self._grow_cells(self._whole())
+        return None
 
     @property
     def _cells(self) -> Growing | None:

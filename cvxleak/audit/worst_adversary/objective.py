@@ -114,9 +114,7 @@ class Objective:
     def ties(self, vertices: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
         """Return where on the edges of cells two actions earn the same, shape (B, |Y|, edges).
 
-        The actions are the best ones at the edge's vertices or, in a cell where no edge has such a
-        tie, at any two vertices: the tie nearest to an edge's middle. Not a number where there is
-        none. A cell without any tie has one action that is the best one everywhere in it.
+        The actions are the best ones at the edge's vertices. Not a number where there is no tie.
         """
         if self.actions is None:
             return np.full((*vertices.shape[:2], len(first)), np.nan)
@@ -126,12 +124,7 @@ class Objective:
         own = np.take_along_axis(earned, best[..., None, :], axis=-1)
         lead = own[..., first] - own[..., second]
         edge = np.arange(len(first))
-        tie = _tie(lead[..., first, edge], lead[..., second, edge])
-        bare = np.isnan(tie).all(axis=-1) & (best != best[..., :1]).any(axis=-1)
-        every = _tie(lead[bare][:, first], lead[bare][:, second])
-        middle = np.where(np.isnan(every), np.inf, np.abs(every - 0.5)).argmin(axis=-1)
-        tie[bare] = np.take_along_axis(every, middle[..., None], axis=-1)[..., 0]
-        return tie
+        return _tie(lead[..., first, edge], lead[..., second, edge])
 
 
 def _tie(here: Array, there: Array) -> Array:

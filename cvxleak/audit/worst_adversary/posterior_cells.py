@@ -68,10 +68,8 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         other.dual.tangents = self.dual.tangents
         change = group.surplus - self.group.surplus
 
-        def moved(_: list[Array], leaves: list[Multipliers]) -> list[Multipliers]:
-            return [
-                replace(leaf, bound=leaf.bound + change * float(leaf.numbers[0])) for leaf in leaves
-            ]
+        def moved(leaf: Multipliers) -> Multipliers:
+            return replace(leaf, bound=leaf.bound + change * float(leaf.numbers[0]))
 
         other.adopt(self, moved)
         return other
@@ -147,7 +145,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         if not self._splits:  # the whole region
             numbers[0] = self.dual.first()
         found = self.dual.solve(vertices, numbers, threshold, np.array(accuracies), stop=stop)
-        splits = branch(vertices, found.joint, self.objective)
+        splits = branch(vertices, found.rays, self.objective)
         return [
             Bounded(Multipliers(float(bound), numbers), split, weights)
             for bound, numbers, split, weights in zip(
@@ -173,32 +171,22 @@ def halved(region: Array, split: Split) -> tuple[Array, Array]:
     return parts
 
 
-def branch(vertices: Array, joint: Array, objective: Objective = INFORMATION) -> list[Split]:
+def branch(vertices: Array, rays: Array, objective: Objective = INFORMATION) -> list[Split]:
     """Return for each node the split that removes most of its interpolation gap.
 
-    The gap of output y at the relaxation's solution is s_y (interpolation of G - G(rho_y)). With
-    theta the coordinates of s_{.,y} on the rays, cutting the edge i-j at the point that divides it
-    as theta_i : theta_j removes theta_i G(V_i) + theta_j G(V_j) - (theta_i + theta_j) G(point) of
-    it in both children.
+    With x_{y,j} the coordinates of s_{.,y} on the rays through the vertices, shape (B, |Y|, k), the
+    gap of output y at the relaxation's solution is sum_j x_{y,j} G(V_{y,j}) - G(s_{.,y}). Cutting
+    the edge i-j at the point that divides it as x_i : x_j removes x_i G(V_i) + x_j G(V_j) -
+    (x_i + x_j) G(point) of it in both children.
 
     Of the maximum of few actions the cut is where two of them tie (`Objective.ties`). So all cells
     are cut along the same hyperplanes, and after finitely many cuts one action is best in each. A
     cut may remove nothing by itself: then it is one of an output with a gap.
-
-    Parameters
-    ----------
-    vertices : array, shape (B, |Y|, k, k)
-    joint : array, shape (B, k, |Y|)
-        s_{a,y} of the relaxation's solution.
     """
     heights = objective.heights(vertices)
-    flat = (np.linalg.det(vertices) == 0)[..., None, None]
-    inverse = np.linalg.inv(np.where(flat, np.eye(vertices.shape[-1]), vertices))
-    theta = np.maximum(np.einsum("byaj,bay->byj", inverse, joint), 0.0)
-    k = theta.shape[2]
-    first, second = np.triu_indices(k, 1)
-    pair = theta[..., first] + theta[..., second]
-    t = np.where(pair > 0, theta[..., second] / np.where(pair > 0, pair, 1.0), 0.5)
+    first, second = np.triu_indices(vertices.shape[-1], 1)
+    pair = rays[..., first] + rays[..., second]
+    t = np.where(pair > 0, rays[..., second] / np.where(pair > 0, pair, 1.0), 0.5)
     left, right = vertices[..., first, :], vertices[..., second, :]
     tie = objective.ties(vertices, first, second)
     cut = np.where(np.isnan(tie), np.clip(t, MARGIN, 1 - MARGIN), tie)
@@ -212,12 +200,12 @@ def branch(vertices: Array, joint: Array, objective: Objective = INFORMATION) ->
     length = np.abs(left - right).sum(axis=-1)
     score = gain + 1e-9 * pair * length + 1e-15 * length
     if objective.actions is not None:
-        missing = (theta * heights).sum(axis=2) - objective.heights(joint.swapaxes(1, 2))
-        score += np.where(np.isnan(tie), 0.0, 1e-3 * np.maximum(missing, 0.0)[..., None])
+        joint = (rays[..., None] * vertices).sum(axis=2)
+        gap = (rays * heights).sum(axis=2) - objective.heights(joint)
+        score += np.where(np.isnan(tie), 0.0, 1e-3 * np.maximum(gap, 0.0)[..., None])
     best = score.reshape(len(score), -1).argmax(axis=1)
     y, edge = np.divmod(best, len(first))
-    cuts = cut[np.arange(len(score)), y, edge]
-    columns = (y, first[edge], second[edge], cuts)
+    columns = (y, first[edge], second[edge], cut[np.arange(len(score)), y, edge])
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 

@@ -213,7 +213,8 @@ class TimeSharing:
         scale, lam, kappa = self.scale, self.multipliers[0], self.multipliers[1:]
         const = kappa @ self.group.limits.bounds - lam * self.group.floor
         top = np.max(phi)
-        return float(top + scale * np.log(np.exp((phi - top) / scale).sum()) + const)
+        whole = top + scale * np.log(np.exp((phi - top) / scale).sum()) + const
+        return self.group.raised(float(whole))
 
     @classmethod
     def at(
@@ -260,7 +261,7 @@ class TimeSharing:
                 _distinct(np.concatenate(both)) for both in zip(columns, made.found, strict=True)
             ]
             solved = _over_columns(group, columns)
-            if solved is None or solved[0] > target:
+            if solved is None or group.raised(solved[0]) > target:
                 break
             _, output, multipliers = solved
             made = cls.at(group, output, multipliers, own)

@@ -158,7 +158,7 @@ def test_cuts_divide_a_cell():
     rng = np.random.default_rng(5)
     vertices = np.tile(np.eye(3), (1, 2, 1, 1))
     for _ in range(20):
-        ((y, i, j, t),) = branch(vertices, rng.dirichlet(np.ones(6)).reshape(1, 3, 2))
+        ((y, i, j, t),) = branch(vertices, rng.dirichlet(np.ones(6)).reshape(1, 2, 3))
         assert i != j
         assert 0.1 <= t <= 0.9
         vertices[0, y, j] = (1 - t) * vertices[0, y, i] + t * vertices[0, y, j]

@@ -7,24 +7,19 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import entr
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import in_order, real_number
 from cvxleak.core.wording import counted
-from cvxleak.model import Prior, RecordSpace
-from cvxleak.model.prior import as_prior
+from cvxleak.model.prior import Prior, as_prior
+from cvxleak.model.space import RecordSpace
 
-__all__ = ["KNOWN", "known_laws", "least_probabilities", "per_record"]
+__all__ = ["KNOWN", "known_laws", "per_record"]
 
 Vertices = tuple[tuple[float, ...], ...]
 
 KNOWN = ("laws", "least_probability", "record_floor")
 """The arguments, of which one may be given."""
-
-SLACK = 1e-13
-"""Nats by which the two least probabilities of a record floor are on either side of it."""
 
 
 def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
@@ -33,12 +28,11 @@ def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
         return _vertices_of(space, value)
     if name == "least_probability":
         return real_number(value, name, 0.0, 1 / max(space.shape))
-    if set(space.shape) != {2}:
-        record = next(i for i, size in enumerate(space.shape) if size != 2)
+    wide = [i for i, size in enumerate(space.shape) if size != 2]
+    if wide:
         raise ValidationError(
-            f"record_floor: record {record} has {counted(space.shape[record], 'value')}, "
-            "and only records "
-            "of two values can have an entropy floor; give laws or least_probability"
+            f"record_floor: record {wide[0]} has {counted(space.shape[wide[0]], 'value')}, and "
+            "only records of two values can have an entropy floor; give laws or least_probability"
         )
     floor = real_number(value, name, 0.0)
     if floor > math.log(2) * (1 + 1e-12):
@@ -51,16 +45,14 @@ def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
 
 def _vertices_of(space: RecordSpace, value: Any) -> Any:
     given = (value,) if _has_labels(value) else in_order(value, "laws")
-    if not given:
-        raise ValidationError("laws: found none; at least one distribution is needed")
-    if _is_law(given[0]):
+    if given and _is_law(given[0]):
         known = {alphabet: _vertices(given, alphabet, "laws") for alphabet in set(space.alphabets)}
         each = tuple(known[alphabet] for alphabet in space.alphabets)
         return each if len(known) > 1 else each[0]
     if len(given) != space.records:
+        found = f"{len(given)} sets of distributions" if given else "none"
         raise ValidationError(
-            f"laws: found {len(given)} sets of distributions; one for all records or "
-            f"{space.records} are needed"
+            f"laws: found {found}; one for all records or {space.records} are needed"
         )
     return tuple(
         _vertices(in_order(one, f"laws[{i}]"), alphabet, f"laws[{i}]")
@@ -89,22 +81,3 @@ def _vertices(laws: Sequence[Any], alphabet: tuple[Hashable, ...], name: str) ->
 def per_record(space: RecordSpace, laws: Any) -> list[Vertices]:
     """Return the vertices for each record, from those of all or of each."""
     return list(laws) if isinstance(laws[0][0], tuple) else [laws] * space.records
-
-
-def least_probabilities(floor: float) -> tuple[float, float]:
-    """Return floats a, b with h(a) < floor < h(b), near to each other.
-
-    Examples
-    --------
-    >>> from cvxleak.audit.known_laws import least_probabilities
-    >>> [round(least, 9) for least in least_probabilities(0.5)]
-    [0.199709903, 0.199709903]
-    """
-
-    def least(entropy: float) -> float:
-        if entropy <= 0 or entropy >= math.log(2):
-            return 0.0 if entropy <= 0 else 0.5
-        found: Any = brentq(lambda x: entr([x, 1 - x]).sum() - entropy, 0.0, 0.5, xtol=1e-300)
-        return found
-
-    return least(floor - SLACK), least(floor + SLACK)

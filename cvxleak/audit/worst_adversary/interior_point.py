@@ -1,0 +1,172 @@
+"""A primal-dual interior-point method for many small convex problems at once.
+
+Each is to minimize a smooth convex U(z) over z >= 0. With a slack for each multiplier, Newton's
+method is applied to
+
+    U'(z) = slack,  z slack = tau,
+
+for a tau that falls with the duality gap sum z slack. Some multipliers may have a known sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvxleak.core.validation import Array
+
+__all__ = ["ITERATIONS", "LEFT", "Batch", "Point", "Problem", "minimize", "never"]
+
+ITERATIONS = 60
+"""Most Newton steps of a problem."""
+
+CENTERED = 30.0
+"""Most by which a product of a multiplier and its slack is off the one that a step aims at."""
+
+LEFT = 0.005
+"""Least share of a slack that a step leaves, and of most multipliers."""
+
+STIFF = 1e3
+"""How much a change of a sum that is known counts in a step."""
+
+P = TypeVar("P", bound="Point")
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
+
+
+@dataclass
+class Batch:
+    """Arrays about the problems of a batch, along the first axis."""
+
+    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Self:
+        """Return those of some problems."""
+        return type(self)(**{name: own[chosen] for name, own in vars(self).items()})
+
+    def put(self, chosen: NDArray[np.intp] | NDArray[np.bool_], other: Self) -> None:
+        """Take over another's for some problems."""
+        for name, own in vars(self).items():
+            own[chosen] = getattr(other, name)
+
+
+@dataclass
+class Point(Batch):
+    """U and its derivatives; the gradient less the multiplier of a sum that is known."""
+
+    value: Array
+    gradient: Array
+    hessian: Array
+
+
+class Problem(Protocol[P]):
+    """What is minimized for a batch."""
+
+    @property
+    def summed(self) -> slice:
+        """The multipliers, perhaps none, whose sum is known."""
+        ...
+
+    @property
+    def left(self) -> Array:
+        """The least share of each multiplier that a step leaves."""
+        ...
+
+    def at(self, z: Array) -> P:
+        """Return U and its derivatives."""
+        ...
+
+    def normalized(self, z: Array) -> Array:
+        """Return multipliers, in place, within what is allowed."""
+        ...
+
+    def take(self, chosen: NDArray[np.bool_]) -> Self:
+        """Return the problem for a part of the batch."""
+        ...
+
+
+def minimize(
+    problem: Problem[P],
+    z: Array,
+    threshold: Array,
+    accuracy: Array,
+    stop: Callable[[], bool] = never,
+    iterations: int = ITERATIONS,
+) -> tuple[Array, Array, P]:
+    """Return the least U found, its z, and the last point.
+
+    A problem is done when U is at most its threshold, when the least U is certainly above it (with
+    -inf it never is), or when the duality gap is at most the accuracy.
+    """
+    active, best, value = np.arange(len(z)), z.copy(), np.full(len(z), np.inf)
+    point = problem.at(z)
+    last = point.take(active)
+    aim = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy) / z.shape[1]
+    slack = np.maximum(point.gradient, aim[:, None] / z)
+    for iteration in range(iterations + 1):
+        last.put(active, point)
+        better = point.value < value[active]
+        value[active[better]], best[active[better]] = point.value[better], z[better]
+        gap = (z * slack).sum(axis=1)
+        miss = np.abs(point.gradient - slack).sum(axis=1)
+        above = (point.value - 4 * gap - miss > threshold) & np.isfinite(threshold)
+        done = (miss <= 1e-2) & (above & (iteration >= 2) | (gap <= accuracy))
+        done |= (point.value <= threshold) | np.isnan(point.value)
+        if done.all() or iteration == iterations or stop():
+            break
+        if done.any():
+            keep = ~done
+            active, z, slack = active[keep], z[keep], slack[keep]
+            threshold, accuracy = threshold[keep], accuracy[keep]
+            problem, point = problem.take(keep), point.take(keep)
+        z, slack, point = _step(problem, z, slack, point)
+    return value, best, last
+
+
+def _step(problem: Problem[P], z: Array, slack: Array, point: P) -> tuple[Array, Array, P]:
+    """Return the multipliers, slacks and point after a Newton step."""
+    tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
+    dz = _direction(point.hessian, slack / z, tau / z - point.gradient, problem.summed)
+    step = _longest(z, dz, problem.left)
+    trial = problem.normalized(z + step * dz)
+    new = problem.at(trial)
+    # A step that the local model did not foresee is cut.
+    merit = point.value - (tau * np.log(z)).sum(axis=1)
+    for _ in range(6):
+        bad = new.value - (tau * np.log(trial)).sum(axis=1) > merit + 1e-12 + 1e-3 * tau[:, 0]
+        bad |= ~np.isfinite(new.value)
+        if not bad.any():
+            break
+        step[bad] *= 0.25
+        trial[bad] = problem.normalized(z[bad] + step[bad] * dz[bad])
+        new.put(bad, problem.take(bad).at(trial[bad]))
+    change = (tau - slack * dz) / z - slack
+    slack = slack + _longest(slack, change, LEFT) * change
+    slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
+    return trial, slack, new
+
+
+def _direction(hessian: Array, diagonal: Array, right: Array, summed: slice) -> Array:
+    """Return the Newton step, along which a sum that is known hardly changes."""
+    matrix, each = hessian.copy(), np.arange(right.shape[1])
+    matrix[:, each, each] += diagonal
+    sizes = matrix[:, each, each][:, summed].sum(axis=1)
+    matrix[:, summed, summed] += STIFF * sizes[:, None, None]
+    # With a diagonal of ones the system is well conditioned, whatever the multipliers' sizes.
+    scale = 1 / np.sqrt(matrix[:, each, each])
+    matrix *= scale[:, :, None] * scale[:, None, :]
+    matrix[:, each, each] += 1e-13
+    usable = np.isfinite(matrix).all(axis=(1, 2), keepdims=True)
+    matrix = np.where(usable, matrix, np.eye(right.shape[1]))
+    return scale * np.linalg.solve(matrix, (scale * right)[..., None])[..., 0]
+
+
+def _longest(values: Array, steps: Array, left: Array | float) -> Array:
+    """Return the step, at most 1, that leaves a share of every value."""
+    ratio = np.where(steps < 0, (left - 1) * values / steps, np.inf)
+    return np.minimum(1.0, ratio.min(axis=-1, keepdims=True))
