@@ -113,6 +113,7 @@ class Audit:
         self._real = RealCells(problem.mechanism, self._statement) if self._output else None
         self._searches = self._made({} if like is None else like._searches)
         self._known: Found | None = None
+        self._told: Clock | None = None
 
     @property
     def _output(self) -> bool:
@@ -197,7 +198,15 @@ class Audit:
             reached = self.lower
             return target(reached, gap), target(reached, gap) - reached
 
-        progress = Progress(goal, stop, lambda: self._report(self.lower, self.upper, self.nodes))
+        # Whoever refines the result later is not whom to tell.
+        self._told = self._told or stop.clock
+        told = self._told is stop.clock
+
+        def report() -> None:
+            if told:
+                self._report(self.lower, self.upper, self.nodes)
+
+        progress = Progress(goal, stop, report)
         for place, search in self._searches.items():
             if place and stop():
                 break

@@ -116,7 +116,7 @@ class Tangent:
         group, lumped = self.group, self.group.lumped
         parts = np.split(self.weights, lumped.starts[1:])
         values = [{"rule": "contraction", "w": part.tolist()} for part in parts]
-        t = self.weights @ lumped.rows
+        t = np.maximum(self.weights @ lumped.rows, LEAST)
         share = {"rule": "share", "q": 1, "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
 

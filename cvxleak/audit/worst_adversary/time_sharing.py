@@ -213,7 +213,7 @@ class TimeSharing:
         scale, lam, kappa = self.scale, self.multipliers[0], self.multipliers[1:]
         const = kappa @ self.group.limits.bounds - lam * self.group.floor
         top = np.max(phi)
-        if not np.isfinite(top):
+        if top == np.inf:  # a tree that has not begun
             return np.inf
         whole = top + scale * np.log(np.exp((phi - top) / scale).sum()) + const
         return self.group.raised(float(whole))
