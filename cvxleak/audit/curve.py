@@ -324,25 +324,27 @@ class _Curve:
 
     def bound(self, place: int) -> Bound:
         """Return the bounds at a floor: the best witness and the best proof of all."""
-        below, above = (self.found[end(place)[1]] for end in (self._lower, self._upper))
+        (_, at), (_, source) = self._lower(place), self._upper(place)
         problem, known = self._problems[place], self.found.get(place)
-        if known is not None and known is below and known is above:
+        if at == source == place and known is not None:
             return known
-        proof, witness = _certificate(above), _certificate(below)
-        statement, content = next(iter(self._audits.values())).at(problem)
+        below, audit = self.found[at], self._audits[source]
+        witness = _certificate(below)
+        statement, content = audit.at(problem)
+        proof = audit.upper_term(content["entropy_floor"])
         with precision():
-            ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof.proof))
+            ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof))
         return Bound.proved(
-            above.name,
+            below.name,
             *ends,
             tol=self._gap.tol,
-            unit=above.unit,
+            unit=below.unit,
             witness=below.witness,
             certificate=Certificate(
-                proof.kind, content, *ends, witness.witness, proof.proof, unit=proof.unit
+                witness.kind, content, *ends, witness.witness, proof, unit=witness.unit
             ),
             shadow_prices=(known or below).shadow_prices,
-            stats={**(known or above).stats, "stopped": self._stopped},
+            stats={**(known or self.found[source]).stats, "stopped": self._stopped},
             resume=lambda tol, time, work: problem.solve(tol=tol, time_limit=time, work_limit=work),
         )
 

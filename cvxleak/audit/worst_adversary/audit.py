@@ -242,21 +242,19 @@ class Audit:
             self._known = replace(self._known, attained=attained)
         return self._known
 
-    def upper_term(self) -> Term:
-        """Return the term of the upper end."""
-        groups = [
-            self._searches[place].terms() if place == own else place
-            for own, place in enumerate(self._same)
-        ]
+    def upper_term(self, floor: float | None = None) -> Term:
+        """Return the term of the upper end; for another floor it may be another one."""
+        groups: list[Any] = []
+        for own, place in enumerate(self._same):
+            search = self._searches[place]
+            groups.append(search.terms(_surplus(search, floor)) if place == own else place)
         cut = {} if self._real is None else self._real.cut
         return {"rule": "max", **cut, "groups": groups}
 
     def upper_at(self, floor: float) -> float:
-        """Return what the same term proves of adversaries above another floor, in floats."""
-        return max(
-            search.upper_at(search.group.surplus + search.group.floor - floor)
-            for search in self._searches.values()
-        )
+        """Return what the term for another floor proves there, in floats."""
+        searches = self._searches.values()
+        return max(search.upper_at(_surplus(search, floor)) for search in searches)
 
     def at(self, problem: Statement) -> tuple[RecordLeakage, dict[str, Any]]:
         """Return the statement, and what a certificate holds, of the problem at another floor."""
@@ -291,6 +289,12 @@ def _method(above: Term, real: bool) -> str:
         f"entropy floor; from above {' and '.join(ways) or 'the entropy of the record'}, because "
         "no other bound was lower"
     )
+
+
+def _surplus(search: GroupSearch, floor: float | None) -> float:
+    """Return log|X| - b at a floor; at that of the search without rounding."""
+    group = search.group
+    return group.surplus if floor is None else group.surplus + group.floor - floor
 
 
 def target(lower: float, gap: Gap) -> float:

@@ -2,9 +2,9 @@
 
 From below there is an ascent (`ascent`). From above come bounds without a tree, a tree of
 log-ratio cells for each value (`log_ratio_cells`), and a tree of posterior cells
-(`posterior_cells`). Which tree is grown is decided by one number that is known before any: S, what
-time sharing can prove at best (`time_sharing`). Log-ratio cells close the gap to S and no more, with
-few nodes; so they are grown if S is within the tolerance, and posterior cells otherwise.
+(`posterior_cells`). Which tree is grown first is decided by one number that is known before any: S,
+what time sharing can prove at best (`time_sharing`). Log-ratio cells close the gap to S and no
+more, with few nodes; so they are first if S is within the tolerance, and posterior cells otherwise.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ OUTGROWN = 0.5
 
 SPARE = 0.2
 """Least share of the gap that S has to leave to log-ratio cells."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -140,7 +141,7 @@ class WithoutFloor:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """The bound T + max(u, 0) / g on a factor, of a tree that proves J <= u; g is below the gain."""
+    """The bound T + max(u, 0) / g on a factor: a tree proves J <= u, and g is below the gain."""
 
     tree: PosteriorCells
     least: float
@@ -246,9 +247,9 @@ class GroupSearch:
         """How many leaves a proof has."""
         return max((growing.tree.leaves for growing in self._trees), default=1)
 
-    def terms(self) -> list[Term]:
-        """Return the first bound, which needs no search, and the least one."""
-        least = min(self._proofs, key=lambda proof: proof.upper)
+    def terms(self, surplus: float) -> list[Term]:
+        """Return the first bound, which needs no search, and the least one for this log|X| - b."""
+        least = min(self._proofs, key=lambda proof: proof.upper_at(surplus))
         return [proof.term() for proof in dict.fromkeys((self._proofs[0], least))]
 
     def begin(self, progress: Progress) -> None:
