@@ -189,6 +189,7 @@ class Audit:
             worst = max(self._searches.values(), key=lambda search: search.upper)
             if not worst.advance(progress, TURN):
                 return Stopped.TOO_LARGE
+            progress.report()
         return Stopped.TOLERANCE
 
     def _begin(self, gap: Gap, stop: Stop) -> Progress:
