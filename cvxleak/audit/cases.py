@@ -58,19 +58,16 @@ def most_of(
     statement: ProductLeakage, people: Sequence[Person], record: int, clock: Clock
 ) -> Cases:
     """Return the most that a record leaks in each case that may be the worst, or a part of it."""
-    own, best = people[record].own, 0.0
-    values, weights = list[Array](), list[Array]()
+    own, found, best = people[record].own, list[tuple[Array, Array]](), 0.0
     places = corners(statement.gain(len(own[0])), own) if "gain" in statement.problem else []
     for rows in statement.blocks(people, record):
-        found = (
-            _most_gained(statement, rows, places)
-            if places
-            else _most_leaked(rows, floats(own), best, clock)
-        )
-        values.append(found[0])
-        weights.append(found[1])
-        best = max(best, float(found[0].max()))
-    return Cases(record, np.concatenate(values), np.concatenate(weights))
+        if places:
+            found.append(_most_gained(statement, rows, places))
+        else:
+            found.append(_most_leaked(rows, floats(own), best, clock))
+        best = max(best, float(found[-1][0].max()))
+    values, weights = map(np.concatenate, zip(*found, strict=True))
+    return Cases(record, values, weights)
 
 
 def in_case(people: Sequence[Person], found: Cases) -> tuple[float, int, Laws]:

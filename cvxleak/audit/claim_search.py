@@ -144,13 +144,11 @@ def covers(pairs: Sequence[Pair], most: float, stated: float) -> list[list[float
     if stated > most:
         goals.add((most + stated) / 2)  # half way decides the claim
     # A goal takes about three times as many orders as one that is ten times as far away.
+    room = WORK // len(pairs[0].p)
     for goal in sorted(goals, reverse=True):
-        room, found = WORK // len(pairs[0].p), []
-        for pair in pairs:
-            found.append(pair.covering(goal, room))
-            room -= len(found[-1])
-            if room <= 0:
-                return orders
+        found = [pair.covering(goal, room) for pair in pairs]
+        if sum(map(len, found)) > room:
+            break
         orders = found
     return orders
 

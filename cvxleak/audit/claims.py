@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.claim_search import Distinguished, Pair, covers, worst
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import exact_law, fraction, stacked
+from cvxleak.core.numbers import fraction, stacked
 from cvxleak.core.validation import dimensions, in_order, privacy_level, real_number, short
 from cvxleak.core.value import preview
 from cvxleak.kernel.claims import KINDS
@@ -272,7 +272,7 @@ def check_claim(
     answer = _answer(claim, compared)
     upper_end, stated = answer.bound.upper, claim.stated
     near = abs(upper_end - stated) <= ROUNDING * (1 + stated)
-    remedy = "" if not near or answer.passed else _remedy(claim, answer.bound, compared[0])
+    remedy = "" if not near or answer.passed else _remedy(claim, upper_end)
     if claim.exact is not None and (answer.verdict == "OPEN" or (near and claim.odds)):
         answer = _answer(claim.exact, compared)
     return replace(answer, remedy=remedy)
@@ -318,24 +318,15 @@ def _answer(claim: _Claim, compared: Compared) -> ClaimCheck:
     return ClaimCheck(claim.text, claim.stated, bound)
 
 
-def _remedy(claim: _Claim, bound: Bound, matrix: Any) -> str:
+def _remedy(claim: _Claim, upper_end: float) -> str:
     """Say what to write instead, where only the last digits of floats decide."""
-    excess = float(fraction(bound.upper) - fraction(claim.stated))
-    instead = claim.written.format(repr(bound.upper))
+    excess = float(fraction(upper_end) - fraction(claim.stated))
+    instead = claim.written.format(repr(upper_end))
     text = f"it holds up to {excess:.0e}, the rounding of your numbers; write {instead}"
-    odds = None if claim.exact is None else _near_odds(bound, matrix)
-    if odds is None:
+    odds = Fraction(math.exp(min(upper_end, 700.0))).limit_denominator(SIMPLE)
+    if claim.exact is None or not abs(math.log(odds) - upper_end) <= ROUNDING:
         return text
     return f'{text}, or exact numbers: probabilities such as "3/4" and epsilon="log({odds})"'
-
-
-def _near_odds(bound: Bound, matrix: Any) -> Fraction | None:
-    """Return the simple fraction next to the largest ratio of probabilities, if there is one."""
-    assert bound.certificate is not None
-    p, r = (exact_law(matrix[x]) for x in bound.certificate.witness["pair"])
-    odds = max(x / y for x, y in zip(p, r, strict=True) if y)
-    simple = odds.limit_denominator(SIMPLE)
-    return simple if abs(odds / simple - 1) <= ROUNDING else None
 
 
 # Claims ----------------------------------------------------------------------------------------

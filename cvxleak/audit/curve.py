@@ -235,7 +235,7 @@ def leakage_curve(
     curve = LeakageCurve(
         floors,
         tuple(search.bound(place) for place in range(len(floors))),
-        tuple(place in search.found for place in range(len(floors))),
+        tuple(search.searched(place) for place in range(len(floors))),
         clock.seconds,
     )
     if interrupted:
@@ -284,6 +284,10 @@ class _Curve:
                 self._stopped = bound.stats["stopped"]
         return interrupted
 
+    def searched(self, place: int) -> bool:
+        """Whether a floor took a search of its own."""
+        return place in self._audits and self._audits[place].searched
+
     def _waiting(self, interrupted: bool) -> list[int]:
         """Return the floors that are to be searched."""
         size = len(self._problems)
@@ -320,25 +324,27 @@ class _Curve:
 
     def bound(self, place: int) -> Bound:
         """Return the bounds at a floor: the best witness and the best proof of all."""
-        below, above = (self.found[end(place)[1]] for end in (self._lower, self._upper))
-        if below is above:
-            return below
+        (_, at), (_, source) = self._lower(place), self._upper(place)
         problem, known = self._problems[place], self.found.get(place)
-        proof, witness = _certificate(above), _certificate(below)
-        statement, content = next(iter(self._audits.values())).at(problem)
+        if at == source == place and known is not None:
+            return known
+        below, audit = self.found[at], self._audits[source]
+        witness = _certificate(below)
+        statement, content = audit.at(problem)
+        proof = audit.upper_term(content["entropy_floor"])
         with precision():
-            ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof.proof))
+            ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof))
         return Bound.proved(
-            above.name,
+            below.name,
             *ends,
             tol=self._gap.tol,
-            unit=above.unit,
+            unit=below.unit,
             witness=below.witness,
             certificate=Certificate(
-                proof.kind, content, *ends, witness.witness, proof.proof, unit=proof.unit
+                witness.kind, content, *ends, witness.witness, proof, unit=witness.unit
             ),
             shadow_prices=(known or below).shadow_prices,
-            stats={**(known or above).stats, "stopped": self._stopped},
+            stats={**(known or self.found[source]).stats, "stopped": self._stopped},
             resume=lambda tol, time, work: problem.solve(tol=tol, time_limit=time, work_limit=work),
         )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -30,13 +29,15 @@ from cvxleak.kernel.reading import pack
 from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
-from cvxleak.model.known_laws import KNOWN, known_laws, per_record
+from cvxleak.model.known_laws import KNOWN, in_runs, known_laws
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Toward
 
 __all__ = ["ProductLeakage", "product_leakage"]
+
+Candidate = IndependentAdversary | Sequence[Prior | ArrayLike]
 
 CASES = "all cases with others at vertices, because the leakage is convex in their distributions"
 CONTEXTS = "local search from below, all contexts from above, because no audit is below them"
@@ -192,9 +193,8 @@ class ProductLeakage(Problem):
                 "entropy_floor, or use 'rise' or 'factor'"
             )
         more = (
-            "; of independent records the gains of guesses and of at most a thousand actions are "
-            "bounded (Guess, GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage "
-            "bounds it for all adversaries"
+            "; of independent records the gains of at most a thousand actions are bounded (Guess, "
+            "GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage bounds more"
         )
         with refused_as(f"gain: found {short(self.gain)} ({self.form})", more):
             before = self._priors.least_gain()
@@ -227,11 +227,9 @@ class ProductLeakage(Problem):
         if self.entropy_floor:
             return {"entropy_floor": self._of_all_priors.entropy_floor}
         if self.laws is not None:
-            runs = groupby(per_record(self.mechanism.space, self.laws))
-            return {"laws": {"vertices": [[to_json(laws), len(list(run))] for laws, run in runs]}}
-        if self.record_floor is not None:
-            return {"laws": {"record_floor": to_json(self.record_floor)}}
-        return {"laws": {"least_probability": to_json(self.least_probability or 0.0)}}
+            return {"laws": {"vertices": in_runs(self.mechanism.space, self.laws)}}
+        name = "least_probability" if self.record_floor is None else "record_floor"
+        return {"laws": {name: to_json(getattr(self, name) or 0.0)}}
 
     @property
     def _of_all_priors(self) -> RecordLeakage:
@@ -270,9 +268,7 @@ class ProductLeakage(Problem):
         parts = (statement.problem, below, above)
         return Found(least, most, adversary, parts, stats={"method": method}), stopped
 
-    def _measure(
-        self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
-    ) -> tuple[float, dict[str, float]]:
+    def _measure(self, candidate: Candidate) -> tuple[float, dict[str, float]]:
         records, given = self._read(candidate)
         laws, off = [positive_part(law) for law in given], [law_violations(w) for w in given]
         missed = {name: max(one[name] for one in off) for name in off[0]}
@@ -285,9 +281,7 @@ class ProductLeakage(Problem):
             missed["distributions are in their polytopes"] = max(apart)
         return value, missed
 
-    def _toward(
-        self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike], bound: Bound
-    ) -> Toward:
+    def _toward(self, candidate: Candidate, bound: Bound) -> Toward:
         records, given = self._read(candidate)
         laws = [positive_part(law) for law in given]
         record = self._priors.worst(records, laws)[1]

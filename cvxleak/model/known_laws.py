@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import in_order, real_number
 from cvxleak.core.wording import counted
 from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.space import RecordSpace
 
-__all__ = ["KNOWN", "known_laws", "per_record"]
+__all__ = ["KNOWN", "in_runs", "known_laws"]
 
 Vertices = tuple[tuple[float, ...], ...]
 
@@ -78,6 +80,7 @@ def _vertices(laws: Sequence[Any], alphabet: tuple[Hashable, ...], name: str) ->
     return tuple(dict.fromkeys(tuple(prior.probabilities.tolist()) for prior in priors))
 
 
-def per_record(space: RecordSpace, laws: Any) -> list[Vertices]:
-    """Return the vertices for each record, from those of all or of each."""
-    return list(laws) if isinstance(laws[0][0], tuple) else [laws] * space.records
+def in_runs(space: RecordSpace, laws: Any) -> list[list[Any]]:
+    """Return the vertices of records in a row, and their number, as a certificate holds them."""
+    each = laws if isinstance(laws[0][0], tuple) else [laws] * space.records
+    return [[to_json(own), len(list(run))] for own, run in groupby(each)]

@@ -95,15 +95,6 @@ def test_ends_taken_from_neighbors_are_proved_for_the_floor_in_between():
         assert bound.lower <= record_leakage(mechanism, b, tol=1e-2).upper
 
 
-def test_floors_that_a_turn_is_not_enough_for_go_on(monkeypatch):
-    monkeypatch.setattr(audit, "TURN", 2)
-    mechanism = Mechanism(count(3), random_rounding(3, 3))
-    near = RelativeEntropyBall(0.5, laws=[0.6, 0.4])
-    curve = leakage_curve(mechanism, [0.0, 1.5, 1.9], adversaries=near, tol=0.05)
-    assert all(bound.status is Status.CERTIFIED for bound in curve.bounds)
-    assert max(bound.stats["nodes"] for bound in curve.bounds) > 12
-
-
 def unequal_records() -> Mechanism:
     rows = np.random.default_rng(5).dirichlet(np.ones(3), size=8)
     return Mechanism.from_channel(RecordSpace.binary(3), rows)
@@ -125,13 +116,12 @@ def test_records_of_different_kinds_share_the_curve(tol):
         assert single.lower <= bound.upper
 
 
-def test_records_of_three_values_take_time_sharing():
+def test_records_of_three_values():
     rng = np.random.default_rng(20261120)
     rows = np.concatenate([rng.dirichlet(np.ones(3), size=4) for _ in range(3)])
     mechanism = Mechanism.from_channel(RecordSpace([range(3), range(4)]), rows)
     floors = [0.9, 1.2, 1.9, 2.3]
     curve = leakage_curve(mechanism, floors, 1)
-    assert curve.solved == (False, True, True, True)
     for b, bound in zip(floors, curve.bounds, strict=True):
         assert bound.status is Status.CERTIFIED
         assert bound.certificate is not None

@@ -76,9 +76,7 @@ def test_the_node_program_and_the_native_dual_agree(solver, k, floor):
         program.problem.solve(solver=solver)
         value = program.problem.value
         # It stops where the value is certainly above the threshold, or attained to the accuracy.
-        found = native.solve(
-            cells[None], native.first()[None], value - 1e-7, np.array([1e-8])
-        )
+        found = native.solve(cells[None], native.first()[None], value - 1e-7, np.array([1e-8]))
         bound = float(found.bound[0])
         # Both are duals of one program: neither is below its value.
         assert value - accuracy <= bound <= value + accuracy

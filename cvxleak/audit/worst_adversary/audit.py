@@ -113,6 +113,7 @@ class Audit:
         self._real = RealCells(problem.mechanism, self._statement) if self._output else None
         self._searches = self._made({} if like is None else like._searches)
         self._known: Found | None = None
+        self._told: Clock | None = None
 
     @property
     def _output(self) -> bool:
@@ -157,6 +158,11 @@ class Audit:
         return max(search.upper for search in self._searches.values())
 
     @property
+    def searched(self) -> bool:
+        """Whether more than closed forms is needed for the upper bound."""
+        return any(search.searched for search in self._searches.values())
+
+    @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""
         return sum(search.nodes for search in self._searches.values())
@@ -183,6 +189,7 @@ class Audit:
             worst = max(self._searches.values(), key=lambda search: search.upper)
             if not worst.advance(progress, TURN):
                 return Stopped.TOO_LARGE
+            progress.report()
         return Stopped.TOLERANCE
 
     def _begin(self, gap: Gap, stop: Stop) -> Progress:
@@ -192,11 +199,20 @@ class Audit:
             reached = self.lower
             return target(reached, gap), target(reached, gap) - reached
 
-        progress = Progress(goal, stop, lambda: self._report(self.lower, self.upper, self.nodes))
+        # Whoever refines the result later is not whom to tell.
+        self._told = self._told or stop.clock
+        told = self._told is stop.clock
+
+        def report() -> None:
+            if told:
+                self._report(self.lower, self.upper, self.nodes)
+
+        progress = Progress(goal, stop, report)
         for place, search in self._searches.items():
             if place and stop():
                 break
             search.begin(progress)
+            progress.report()
         return progress
 
     def found(self, gap: Gap) -> Found:
@@ -227,21 +243,19 @@ class Audit:
             self._known = replace(self._known, attained=attained)
         return self._known
 
-    def upper_term(self) -> Term:
-        """Return the term of the upper end."""
-        groups = [
-            self._searches[place].terms() if place == own else place
-            for own, place in enumerate(self._same)
-        ]
+    def upper_term(self, floor: float | None = None) -> Term:
+        """Return the term of the upper end; for another floor it may be another one."""
+        groups: list[Any] = []
+        for own, place in enumerate(self._same):
+            search = self._searches[place]
+            groups.append(search.terms(_surplus(search, floor)) if place == own else place)
         cut = {} if self._real is None else self._real.cut
         return {"rule": "max", **cut, "groups": groups}
 
     def upper_at(self, floor: float) -> float:
-        """Return what the same term proves of adversaries above another floor, in floats."""
-        return max(
-            search.upper_at(search.group.surplus + search.group.floor - floor)
-            for search in self._searches.values()
-        )
+        """Return what the term for another floor proves there, in floats."""
+        searches = self._searches.values()
+        return max(search.upper_at(_surplus(search, floor)) for search in searches)
 
     def at(self, problem: Statement) -> tuple[RecordLeakage, dict[str, Any]]:
         """Return the statement, and what a certificate holds, of the problem at another floor."""
@@ -276,6 +290,12 @@ def _method(above: Term, real: bool) -> str:
         f"entropy floor; from above {' and '.join(ways) or 'the entropy of the record'}, because "
         "no other bound was lower"
     )
+
+
+def _surplus(search: GroupSearch, floor: float | None) -> float:
+    """Return log|X| - b at a floor; at that of the search without rounding."""
+    group = search.group
+    return group.surplus if floor is None else group.surplus + group.floor - floor
 
 
 def target(lower: float, gap: Gap) -> float:

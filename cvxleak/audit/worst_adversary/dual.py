@@ -67,9 +67,6 @@ from cvxleak.solvers.knapsack import largest_rows
 
 __all__ = ["CellDual", "Solution"]
 
-LARGEST = 1e9
-"""Multipliers stay below: those of a cell that no posterior reaches would grow without limit."""
-
 SMALLEST = 1e-3
 """Least multiplier to start from: U has to be smooth enough to go far from a parent's."""
 
@@ -78,7 +75,7 @@ LEFT_OF_LAM = 0.3
 small too soon hardly recovers. With 0.005, a count of 8 with geometric noise at half of log|X| is
 open by 12 % after as many nodes as close it."""
 
-BATCH_BYTES = 1 << 28
+BATCH_BYTES = 1 << 26
 """About how much memory the arrays of one batch may take."""
 
 
@@ -327,8 +324,7 @@ class Nodes:
         return numbers
 
     def normalized(self, z: Array) -> Array:
-        """Return multipliers, in place, within what is allowed."""
-        np.minimum(z, LARGEST, out=z)
+        """Return multipliers, in place, of which those of tangents have the sum that they need."""
         for j in self.dual.equations:
             # Only their difference matters, and nothing else keeps the two from growing.
             z[:, j : j + 2] -= np.maximum(z[:, j : j + 2].min(axis=1, keepdims=True) - 1.0, 0.0)
@@ -339,7 +335,7 @@ class Nodes:
     def at(self, z: Array) -> Maximizer:
         """Return U and its derivatives."""
         dual, share = self.dual, self.dual.objective.share
-        spend(1e6 + len(z) * (3e4 + dual.width**3 + dual.columns.size * dual.outputs))
+        spend(len(z) * dual.columns.size * dual.outputs)
         columns, c = self._columns(z)
         lam = z[:, 0] + self.least + z[:, dual.limits] @ dual.shares
         scaled = c / lam[:, None, None]

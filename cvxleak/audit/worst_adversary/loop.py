@@ -2,9 +2,9 @@
 
 From below there is an ascent (`ascent`). From above come bounds without a tree, a tree of
 log-ratio cells for each value (`log_ratio_cells`), and a tree of posterior cells
-(`posterior_cells`). Which tree is grown is decided by one number that is known before any: S, what
-time sharing can prove at best (`time_sharing`). Log-ratio cells close the gap to S and no more, with
-few nodes; so they are grown if S is within the tolerance, and posterior cells otherwise.
+(`posterior_cells`). Which tree is grown first is decided by one number that is known before any: S,
+what time sharing can prove at best (`time_sharing`). Log-ratio cells close the gap to S and no
+more, with few nodes; so they are first if S is within the tolerance, and posterior cells otherwise.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ OUTGROWN = 0.5
 
 SPARE = 0.2
 """Least share of the gap that S has to leave to log-ratio cells."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -140,7 +141,7 @@ class WithoutFloor:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """The bound T + max(u, 0) / g on a factor, of a tree that proves J <= u; g is below the gain."""
+    """The bound T + max(u, 0) / g on a factor: a tree proves J <= u, and g is below the gain."""
 
     tree: PosteriorCells
     least: float
@@ -205,6 +206,8 @@ class GroupSearch:
         """`like` is a search at another floor, or with other cells, from which this one starts."""
         self.group, self.nodes = group, 0
         self.start = None if like is None else like.ascent.weights
+        # With finer cells of an output the worst adversary is about the same, at a floor not.
+        self._anew = like is None or like.group.floor != group.floor
         self._known: PosteriorCells | None = None
         if like is not None and like.group.view.rows is group.view.rows and like._cells:
             self._known = like._cells.tree
@@ -229,6 +232,12 @@ class GroupSearch:
         """The least bound."""
         return min(proof.upper for proof in self._proofs)
 
+    @property
+    def searched(self) -> bool:
+        """Whether more than a closed form is needed for the least bound."""
+        least = min(self._proofs, key=lambda proof: proof.upper)
+        return not isinstance(least, Alphabet | Ignored | WithoutFloor)
+
     def upper_at(self, surplus: float) -> float:
         """Return what the same proofs give for another surplus log|X| - b."""
         return min(proof.upper_at(surplus) for proof in self._proofs)
@@ -238,9 +247,9 @@ class GroupSearch:
         """How many leaves a proof has."""
         return max((growing.tree.leaves for growing in self._trees), default=1)
 
-    def terms(self) -> list[Term]:
-        """Return the first bound, which needs no search, and the least one."""
-        least = min(self._proofs, key=lambda proof: proof.upper)
+    def terms(self, surplus: float) -> list[Term]:
+        """Return the first bound, which needs no search, and the least one for this log|X| - b."""
+        least = min(self._proofs, key=lambda proof: proof.upper_at(surplus))
         return [proof.term() for proof in dict.fromkeys((self._proofs[0], least))]
 
     def begin(self, progress: Progress) -> None:
@@ -255,7 +264,10 @@ class GroupSearch:
             ascent.climb(found.witnesses[:1], stop)
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
-            ascent.climb(None if self.start is None else self.start[None], stop)
+            if self.start is not None:
+                ascent.climb(self.start[None], stop)
+            if self._anew:
+                ascent.climb(None, stop)
         if simple and not group.view.limits and self.upper > progress.target()[0]:
             known = ascent.weights, ascent.multiplier
             self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))

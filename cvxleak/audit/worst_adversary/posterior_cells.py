@@ -24,9 +24,6 @@ first child has the new point instead of V_j, the second instead of V_i."""
 MARGIN = 0.1
 """A cut keeps at least this share of the edge on each side."""
 
-BATCH = 512
-"""Most nodes that are bounded at once."""
-
 
 @dataclass(frozen=True)
 class Multipliers:
@@ -51,7 +48,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         self.dual = CellDual(
             lumped, group.surplus, group.limits, price, group.boxes, self.objective
         )
-        self.batch = min(BATCH, self.dual.batch)
+        self.batch = self.dual.batch
         k, outputs = len(lumped.values), lumped.rows.shape[1]
         root = np.broadcast_to(np.eye(k), (outputs, k, k))
         super().__init__(root, Multipliers(*self.dual.ceiling()))

@@ -1,4 +1,4 @@
-"""`RealCells`: the cells into which an audit cuts a real output, and what the place in one tells."""
+"""`RealCells`: the cells into which an audit cuts a real output, and what a place in one tells."""
 
 from __future__ import annotations
 

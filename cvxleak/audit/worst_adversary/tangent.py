@@ -116,7 +116,7 @@ class Tangent:
         group, lumped = self.group, self.group.lumped
         parts = np.split(self.weights, lumped.starts[1:])
         values = [{"rule": "contraction", "w": part.tolist()} for part in parts]
-        t = self.weights @ lumped.rows
+        t = np.maximum(self.weights @ lumped.rows, LEAST)
         share = {"rule": "share", "q": 1, "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
 
@@ -142,7 +142,7 @@ def _maximizer(lumped: Lumped, weights: Array, lam: float, stop: Stop) -> Array:
 def _bound(group: Group, weights: Array, lam: float, eta: list[float]) -> float:
     """Return what is proved with lam and w, relative to the uniform prior."""
     lumped = group.lumped
-    log_t, phi = np.log(weights @ lumped.rows), []
+    log_t, phi = np.log(np.maximum(weights @ lumped.rows, LEAST)), []
     for a, first in enumerate(lumped.starts):
         own = slice(first, first + int((lumped.value_index == a).sum()))
         w, rows = weights[own] / weights[own].sum(), lumped.rows[own]

@@ -213,6 +213,8 @@ class TimeSharing:
         scale, lam, kappa = self.scale, self.multipliers[0], self.multipliers[1:]
         const = kappa @ self.group.limits.bounds - lam * self.group.floor
         top = np.max(phi)
+        if top == np.inf:  # a tree that has not begun
+            return np.inf
         whole = top + scale * np.log(np.exp((phi - top) / scale).sum()) + const
         return self.group.raised(float(whole))
 

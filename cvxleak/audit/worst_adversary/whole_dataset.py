@@ -17,6 +17,7 @@ floor, and the derivative in q of the maximum is I(X;Y) - H(A) there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ HALVINGS = 40
 SHARES = 5
 """How often the range of q is halved."""
 
-PROGRESS = 1e-6
-"""Nats that a step has to gain."""
+LEFT = 1e-6
+"""Nats that steps may leave: about as much as the last one gained, times their number."""
 
 LAM = (-16.0, 16.0)
 """Where log lam is looked for."""
@@ -105,13 +106,13 @@ def _maximizer(group: Group, weights: Array, share: float, stop: Stop) -> tuple[
     """
     lumped, log_m = group.lumped, group.lumped.log_multiplicity
     w, before = 0.9 * weights + 0.1 * lumped.uniform(), -np.inf
-    while True:
+    for step in count(1):
         spend(20 * lumped.rows.size + 1e3 * len(w))
         d = _divergences(lumped.rows, np.maximum(w @ lumped.rows, LEAST))
         pi = np.add.reduceat(w, lumped.starts)
         known, value = float(w @ d), float(entr(pi).sum())
         reached = share * known + (1 - share) * value
-        if reached <= before + PROGRESS or stop():
+        if step * (reached - before) <= LEFT or stop():
             return w, known - value
         before = reached
         c = share * d - (1 - share) * np.log(np.maximum(pi, LEAST))[lumped.value_index]
@@ -122,6 +123,7 @@ def _maximizer(group: Group, weights: Array, share: float, stop: Stop) -> tuple[
             enough = float(entr(new).sum() + new @ log_m) >= group.floor
             low, high = (low, part) if enough else (part, high)
         w = np.maximum(softmax((1 - high) * (np.log(w) + c) + high * log_m), LEAST)
+    raise AssertionError("steps end")
 
 
 def _divergences(rows: Array, t: Array) -> Array:
