@@ -7,8 +7,6 @@ import sys
 import tokenize
 from pathlib import Path
 
-import pytest
-
 import cvxleak
 
 KERNEL = Path(cvxleak.__file__).parent / "kernel"
