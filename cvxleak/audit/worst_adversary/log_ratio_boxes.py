@@ -20,19 +20,13 @@ from cvxleak.kernel.ratio import STEPS
 
 __all__ = ["LogRatioBoxes"]
 
-FUNCTIONALS = 3
-"""Most functionals that are cut."""
-
-FLAT = 0.2
-"""Share of the uniform distribution on the groups in that for which functionals lead."""
-
 
 @dataclass(frozen=True, eq=False)
 class LogRatioBoxes:
     """What boxes of one value need.
 
-    A box is a table of what <q, u>, and -<q, u>, are at most for each row q. The rows are the d
-    functionals Psi, and the residuals R - 1 rho - X Psi of the groups.
+    A box is a table of what <q, u>, and -<q, u>, are at most for each row q. The rows are the
+    functional Psi (d = 1), and the residuals R - 1 rho - X Psi of the groups.
 
     Attributes
     ----------
@@ -55,17 +49,18 @@ class LogRatioBoxes:
 
     @classmethod
     def of(cls, value: Value, base: Array, scale: float, log_t: Array, v: Array) -> LogRatioBoxes:
-        """Return those of the leading functionals under a mixture of v and the uniform law."""
+        """Return those of the functional that leads under v.
+
+        A second one, or v mixed with the uniform law, left counts with noise open that one closes.
+        """
         used = value.used
         rows = value.rows[:, used]
-        w = (1 - FLAT) * v + FLAT / len(v)
-        r = w @ rows
+        law = short(np.maximum(v, 2.0**-100))
+        r = law @ rows / law.sum()
         m = (rows - r) / np.sqrt(r)
-        _, sizes, right = np.linalg.svd(np.sqrt(w)[:, None] * m, full_matrices=False)
-        d = max(1, min(FUNCTIONALS, int((sizes > 1e-9).sum())))
-        order = np.argsort(right[0] / np.sqrt(r), kind="stable")
-        psi = short((right[:d] * np.sqrt(r))[:, order[:-1]])
-        x, law = short(m @ right[:d].T), short(np.maximum(v, 2.0**-100))
+        lead = np.linalg.svd(np.sqrt(law)[:, None] * m, full_matrices=False)[2][:1]
+        order = np.argsort(lead[0] / np.sqrt(r), kind="stable")
+        psi, x = short((lead * np.sqrt(r))[:, order[:-1]]), short(m @ lead.T)
         return cls(rows[:, order], base, scale, log_t[used[order]], used[order], law, x, psi)
 
     @cached_property

@@ -5,8 +5,8 @@ At the t and the multipliers of a `TimeSharing` bound what is to be proved, for 
     phi = max_v D(vR || t) + <v, base> + L H(v).
 
 All maximizers are fixed points v = law(Ru) with u = log(vR / t), if no R_gy is 0. The kernel's rule
-bounds them on boxes: ranges of d leading functionals of u, and of the residuals R_g u. A box is
-narrowed to where fixed points can be, and then cut across the functional in which it is widest. See
+bounds them on boxes: ranges of the leading functional of u, and of the residuals R_g u. A box is
+narrowed to where fixed points can be, and then cut across a range that matters. See
 `cvxleak.kernel.ratio`, whose formulas are evaluated here in floats.
 """
 
@@ -40,6 +40,17 @@ MARGIN = 1e-9
 
 NUMBERS = 1 << 18
 """About how many numbers the arrays of a batch have; more do not fit the processor's cache."""
+
+FAR = 0.02
+"""Weight, in the choice of a cut, of where the bound comes from: with none, groups that have hardly
+any probability can keep a box's bound up for ever (Gaussian counts); with much more, they are cut
+too early (geometric ones)."""
+
+RESIDUAL = 0.2
+"""Weight of the range of a single residual in the choice of a cut. With none some boxes, in which
+the functional hardly varies, are cut for ever; with 1 there are up to ten times the nodes."""
+
+LARGEST_EXPONENT = 700.0
 
 Cut = tuple[int, float]
 
@@ -81,10 +92,13 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
     ) -> list[Bounded[Box, Cut]]:
         ends, x = np.stack(regions), self.boxes.x
         with np.errstate(all="ignore"):
-            v = self.boxes.middle(ends)[1]
-        spread = np.sqrt(np.maximum(v @ x**2 - (v @ x) ** 2, 1e-12))
-        widths = (ends[:, 0] + ends[:, 1])[:, : x.shape[1]]
-        places = (widths * spread).argmax(axis=1)
+            _, v, _, k, _ = self.boxes.middle(ends)
+            far = v * np.cosh(np.minimum(k, LARGEST_EXPONENT))
+        p = (1 - FAR) * v + FAR * far / far.sum(axis=1, keepdims=True)
+        # How much z varies, on the average over p, for each range that can be cut.
+        spread = np.sqrt(np.maximum(p @ x**2 - (p @ x) ** 2, 1e-12))
+        spread = np.concatenate([spread, RESIDUAL * np.sqrt(p)], axis=1)
+        places = (ends.sum(axis=1) * spread).argmax(axis=1)
         each = np.arange(len(ends))
         cuts = short((ends[each, 0, places] - ends[each, 1, places]) / 2)
         splits = zip(places.tolist(), cuts.tolist(), strict=True)
@@ -108,17 +122,20 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         With a number of outputs it is that of the value that is the image in reverse order.
         """
         splits, _ = self.levels()
+        nodes = np.array([-1 if split is None else split[0] for split in splits])
         boxes = self.boxes
         law, order, x = boxes.law, boxes.order, boxes.x
         if reversed_outputs:
             law, order, x = law[::-1], reversed_outputs - 1 - order, x[::-1]
+            d, last = x.shape[1], len(boxes.q) - 1
+            nodes = np.where(nodes < d, nodes, d + last - nodes)
         return {
             "rule": "ratio",
             "law": pack(law, "<f4"),
             "order": pack(order, "<i4"),
             "x": pack(x, "<f4"),
             "psi": pack(boxes.psi, "<f4"),
-            "nodes": pack([-1 if split is None else split[0] for split in splits], "<i4"),
+            "nodes": pack(nodes, "<i4"),
             "cuts": pack([split[1] for split in splits if split is not None], "<f4"),
         }
 

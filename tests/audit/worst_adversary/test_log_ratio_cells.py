@@ -13,6 +13,7 @@ from cvxleak.audit.worst_adversary.log_ratio_cells import LogRatioCells, possibl
 from cvxleak.audit.worst_adversary.time_sharing import TimeSharing, values_of
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.reading import array
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Expectation, GuessInTries, Mechanism, RecordSpace
 from cvxleak.model.gain_form import GainForm
@@ -48,8 +49,10 @@ def with_proportional_outputs() -> Mechanism:
     return Mechanism(count(5), np.concatenate([noise[:, :-1], noise[:, -1:] * split], axis=1))
 
 
-def grown(group: Group, above: float, nodes: int | None = None) -> LogRatioCells:
-    multipliers = np.array([0.3, *np.zeros(len(group.limits.bounds))])
+def grown(
+    group: Group, above: float, nodes: int | None = None, multiplier: float = 0.3
+) -> LogRatioCells:
+    multipliers = np.array([multiplier, *np.zeros(len(group.limits.bounds))])
     sharing = TimeSharing.of(group, group.lumped.uniform(), multipliers, np.inf)
     cells = LogRatioCells(group, sharing)
     cells.run(
@@ -88,6 +91,15 @@ def test_the_kernel_proves_the_bound(name: str):
     assert cells.upper <= cells.sharing.bound + 2e-4
     assert case.proved(cells.term()) == pytest.approx(cells.upper, abs=1e-9)
     assert case.largest(np.random.default_rng(3), 100) <= cells.upper
+
+
+def test_the_mirror_image_has_the_cuts_of_residuals():
+    case = CASES["geometric"]
+    cells = grown(case.group, 1e-3, multiplier=0.08)
+    assert cells.mirrored
+    nodes = array(cells.term()["of"]["values"][1]["nodes"], "nodes", "i")
+    assert nodes.max() > 0
+    assert case.proved(cells.term()) == pytest.approx(cells.upper, abs=1e-9)
 
 
 def test_a_bound_that_is_not_true_is_not_found():
