@@ -276,7 +276,7 @@ class _Curve:
             share = 0.0 if interrupted else clock.share(len(waiting))
             work = clock.limits["work_limit"]
             try:
-                bound = audit.problem.go_on(lambda a=audit: a, self._gap.tol, share, work)
+                bound = self._problems[place].go_on(lambda a=audit: a, self._gap.tol, share, work)
             except SolveInterrupted as error:
                 bound, interrupted = error.bound, True
             self.found[place] = bound

@@ -147,15 +147,16 @@ class Audit:
         oracle, known, bound = self._oracle, self._known, self._bound
         mechanism = Mechanism(oracle.rows.query, self._channel.matrix)
         problem = RecordLeakage(mechanism, oracle.floor, size=oracle.size)
-        if self._engine is None:
-            self._engine = Engine(problem, oracle.rng)
+        engine = self._engine
+        if engine is None:
+            self._engine = engine = Engine(problem, oracle.rng)
             if known is not None:
-                lumped = oracle._lumped(known.group, self._channel.matrix)
-                self._engine.start(known.group, oracle.lumped_weights(known, lumped))
+                lumped = oracle.lumped(known.group, self._channel.matrix)
+                engine.start(known.group, oracle.lumped_weights(known, lumped))
         if bound is None or bound.gap > tol * bound.upper:
             before = METER.spent
             try:
-                bound = problem.go_on(lambda: self._engine, tol, clock.limit, work)
+                bound = problem.go_on(lambda: engine, tol, clock.limit, work)
                 self.stopped = bound.stats["stopped"]
             except SolveInterrupted as error:
                 bound, self.stopped = error.bound, Stopped.INTERRUPTED
@@ -212,7 +213,7 @@ class AdversaryOracle:
         for group in self.groups:
             if found and clock.late:
                 break
-            lumped = self._lumped(group, matrix)
+            lumped = self.lumped(group, matrix)
             most = FEW if self.floor > 0 else CHOICES
             choices = worst_choices(lumped, self.floor, most) if self.size else []
             found += [(value, self._cut(group, weights)) for value, weights in choices]
@@ -278,7 +279,7 @@ class AdversaryOracle:
     @property
     def enumerable(self) -> bool:
         """Whether all adversaries who know the context given each value can be examined."""
-        lumped = [self._lumped(group, None) for group in self.groups]
+        lumped = [self.lumped(group, None) for group in self.groups]
         outputs = len(self.rows.query.values)
         return self.size > 0 and all(
             enumerable(np.bincount(one.value_index), outputs) for one in lumped
@@ -331,7 +332,7 @@ class AdversaryOracle:
         """
         if cut.prior is not None:
             return 0.0
-        lumped = self._lumped(cut.group, matrix)
+        lumped = self.lumped(cut.group, matrix)
         joint = cut.joint @ matrix
         alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
         ratio = np.log(np.where(joint > 0, joint, 1.0) / np.where(joint > 0, alone, 1.0))
@@ -353,7 +354,7 @@ class AdversaryOracle:
 
     def audit_total(self, channel: Channel) -> Audited:
         """Return the leakage about the whole dataset, whose maximum over adversaries is concave."""
-        lumped = self._lumped((), channel.matrix)
+        lumped = self.lumped((), channel.matrix)
         run = joint_blahut_arimoto(lumped, self.floor, starts=lumped.uniform()[None])
         output = (run.point @ lumped.rows).tolist()
         found = float(run.history["multiplier"][-1])
@@ -384,11 +385,12 @@ class AdversaryOracle:
         joint = np.zeros((1 + cells[-1][0], len(self.rows.query.values)))
         law = weights
         if self.priors is None:
-            law = meet_entropy_floor(weights / weights.sum(), self._lumped(group, None), self.floor)
+            law = meet_entropy_floor(weights / weights.sum(), self.lumped(group, None), self.floor)
         np.add.at(joint, ([a for a, _, _ in cells], [r for _, r, _ in cells]), law)
         return Cut(group, joint, law)
 
-    def _lumped(self, group: tuple[int, ...], matrix: Array | None) -> Lumped:
+    def lumped(self, group: tuple[int, ...], matrix: Array | None) -> Lumped:
+        """Return the problem about a group of records, for a channel; without one for any."""
         cells = self._cells_of(group)
         count = len(self.rows.query.values)
         table = np.ones((count, 1)) if matrix is None else matrix

@@ -29,7 +29,7 @@ ALLOWANCE = 1e-11
 """Radius up to which a leaf's float ball is taken; otherwise the leaf is evaluated in balls."""
 
 MOST_NUMBERS = 1 << 27
-"""Most numbers of all parts in a level of a tree."""
+"""Most numbers of all parts in a level of a tree, and of all points."""
 
 Part = Any
 """What a node is about, as an array; those of many nodes have one axis more, in front."""
@@ -127,6 +127,7 @@ class Cells:
         self.cover, self.subject, self.floats = cover, subject, subject.lifted(Many.of)
         k, n = subject.k, subject.n if cover.parts is None else len(cover.parts)
         size = k + len(cover.cuts)
+        need(k * size <= MOST_NUMBERS, "cells: too many cuts")
         self.points = Many(np.eye(k, size), np.zeros((k, size)))
         self.exact: dict[int, Any] = {i: Balls.of(own) for i, own in enumerate(np.eye(k))}
         self.made: list[tuple[int, int, float]] = [(0, 0, 0.0)] * k

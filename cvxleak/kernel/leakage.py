@@ -166,6 +166,7 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
             found.append(found[other])
             continue
         need(items(entry, "a group"), "a group without a term")
+        charge("ball operations", len(entry) * len(view.rows) * view.n)
         shape = Shape(view)
         bounds = [read_term(term, "B", shape).conclude(view, leaf) for term in entry]
         # Not the least ball, which may be wider than the bound that is sharper at its upper end.

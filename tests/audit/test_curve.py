@@ -12,7 +12,6 @@ from scipy.special import entr
 
 from cvxleak.audit import RecordLeakage, record_leakage
 from cvxleak.audit.curve import LeakageCurve, leakage_curve
-from cvxleak.audit.worst_adversary import audit
 from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric

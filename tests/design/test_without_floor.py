@@ -94,7 +94,7 @@ def test_its_adversaries_are_moved_to_the_floor():
     floor = 3.9
     problem = least_leakage(6, 0.5, floor)
     learned, run = aside(problem)
-    lumped = learned.oracle._lumped((0,), None)
+    lumped = learned.oracle.lumped((0,), None)
     doubts = []
     for cut in run.learned.known:
         doubts.append(lumped_entropy(cut.weights, lumped))

@@ -17,7 +17,7 @@ closed form, for many starts at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -56,16 +56,13 @@ WORK = 2e7
 FIRST, LAST = 16, 1000
 """Most steps in closed form from all starts, and then from the best two."""
 
-SOME = 40
-"""Most steps that are programs, of each accuracy."""
-
 PROGRESS = 1e-9
 """Steps that gain less, in parts of the value, are the last."""
 
-ACCURACIES, KEPT = (1e-3, 1e-6, 1e-9), 4
-"""To what steps that are programs are solved, in parts of the value: from all starts to the first,
-and from the best few to all. Where the floor costs nothing, the maximum of a step is not smooth,
-and multipliers have to be come to gradually."""
+PHASES = ((1e-3, 6, 4), (1e-6, 40, 1), (1e-9, 40, 1))
+"""Steps that are programs: to what they are solved, in parts of the value, how many there are, and
+how many adversaries are kept. Where the floor costs nothing, the maximum of a step is not smooth,
+and has to be come to gradually."""
 
 LEAST = 1e-4
 """Values below this count as this much, where parts of them are meant."""
@@ -253,9 +250,9 @@ class Ascent:
         if self._joint_steps:
             return self._jointly(starts, rows, stop)
         found = [self._found(self.adversaries.meet(w), rows) for w in starts]
-        for accuracies in (ACCURACIES[:1], ACCURACIES[1:]):
-            found = [self._follow(one, rows, accuracies, stop) for one in found]
-            found = sorted(found, key=_value, reverse=True)[:KEPT]
+        for accuracy, steps, kept in PHASES:
+            found = [self._follow(one, rows, accuracy, steps, stop) for one in found]
+            found = sorted(found, key=_value, reverse=True)[:kept]
         return found[0]
 
     def _jointly(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
@@ -270,24 +267,23 @@ class Ascent:
         return self._found(weights, rows, float(current.multiplier[0]))
 
     def _follow(
-        self, best: Found, rows: Lumped, accuracies: Sequence[float], stop: Callable[[], bool]
+        self, best: Found, rows: Lumped, accuracy: float, steps: int, stop: Callable[[], bool]
     ) -> Found:
-        """Return where steps from an adversary lead, ever more accurate ones."""
-        for accuracy in accuracies:
-            kappa = 1.0
-            for _ in range(SOME):
-                if stop() or best.value >= self.enough * (1 - PROGRESS):
-                    return best
-                aim = accuracy * max(abs(best.value), LEAST)
-                found = self._step(best, rows, kappa, aim)
-                gain = found.value - best.value
-                best = found if gain > 0 else best
-                if gain > aim:
-                    kappa /= 2
-                elif kappa >= self._longest:
-                    break
-                else:
-                    kappa = 1.0 if kappa < 1 else 4 * kappa
+        """Return where steps from an adversary lead."""
+        kappa = 1.0
+        for _ in range(steps):
+            if stop() or best.value >= self.enough * (1 - PROGRESS):
+                break
+            aim = accuracy * max(abs(best.value), LEAST)
+            found = self._step(best, rows, kappa, aim)
+            gain = found.value - best.value
+            best = found if gain > 0 else best
+            if gain > aim:
+                kappa /= 2
+            elif kappa >= self._longest:
+                break
+            else:
+                kappa = 1.0 if kappa < 1 else 4 * kappa
         return best
 
     def _step(self, best: Found, rows: Lumped, kappa: float, accuracy: float) -> Found:

@@ -219,8 +219,9 @@ class Audit:
         """Return the worst adversary so far, with what proves both ends."""
         place, search = max(self._searches.items(), key=lambda item: item[1].ascent.value)
         records = self._records[place]
+        output = self._statement.output
         kept = {} if self._real is None else self._real.cut
-        cells = {key: kept[key] for key in kept if key in self._statement.output.lower}
+        cells = {key: kept[key] for key in kept if output is not None and key in output.lower}
         weights, below = search.ascent.point(self._statement, place, cells)
         above = self.upper_term()
         with precision():
@@ -277,7 +278,7 @@ METHODS = {
 """What bounds the leakage from above, by the rule of the proof."""
 
 
-def _method(above: Term, real: bool) -> str:
+def _method(above: Mapping[str, Any], real: bool) -> str:
     """Return the sentence that says what was done, and why."""
     groups = [terms for terms in above["groups"] if not isinstance(terms, int)]
     used = {name for terms in groups for name in rules(terms[-1])}

@@ -165,7 +165,8 @@ class Group:
 
 
 def _floats(lo: Any, hi: Any) -> tuple[Array, Array]:
-    return tuple(np.array([_float(x) for x in end]) for end in (lo, lo if hi is None else hi))
+    low, high = (np.array([_float(x) for x in end]) for end in (lo, lo if hi is None else hi))
+    return low, high
 
 
 def _float(x: Any) -> float:

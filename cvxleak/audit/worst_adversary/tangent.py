@@ -91,7 +91,8 @@ class Tangent:
         while best is None or best.upper > target:
             weights = _maximizer(group.lumped, weights, lam, stop)
             found = cls(group, lam, weights, _bound(group, weights, lam, eta))
-            best = found if best is None else min(best, found, key=lambda one: one.upper)
+            if best is None or found.upper < best.upper:
+                best = found
             slope = lumped_entropy(weights, group.lumped) - group.floor
             if slope < 0:
                 low = (lam, found.upper, slope)

@@ -80,9 +80,9 @@ class WholeDataset:
         def upper(log_lam: float) -> float:
             lam = float(np.exp(log_lam))
             x = c / lam + group.log_share
-            phi = np.array([lam * logsumexp(part) for part in np.split(x, lumped.starts[1:])])
+            phi = lam * np.array([logsumexp(part) for part in np.split(x, lumped.starts[1:])])
             scale = 1 - share + lam
-            return scale * float(logsumexp(phi / scale)) + lam * group.surplus
+            return scale * float(np.asarray(logsumexp(phi / scale))) + lam * group.surplus
 
         found: Any = minimize_scalar(upper, bounds=LAM, method="bounded", options={"xatol": 1e-3})
         return cls(group, share, float(np.exp(found.x)), t, float(found.fun))
