@@ -594,7 +594,7 @@ def test_a_gain_of_independent_records(known, form, truth):
     [
         ({"kind": "gini"}, "rise", "few linear functions"),
         ({"kind": "shannon"}, "posterior", "few linear functions"),
-        ({"kind": "matrix", "table": [[1.0, 0.0, 0.0]]}, "rise", "another number of values"),
+        ({"kind": "matrix", "table": [[1.0, 0.0, 0.0]]}, "rise", "where 2 are needed"),
         ({"kind": "matrix", "table": [[1.0, 0.0]]}, "factor", "may be 0 or less"),
         ({"kind": "matrix", "table": [[1.0, -1.0]]}, "factor", "may be 0 or less"),
         ({"kind": "matrix", "table": [[1.7e308, 0.0]]}, "rise", "too large"),

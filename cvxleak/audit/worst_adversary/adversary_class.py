@@ -168,13 +168,14 @@ class AdversaryClass:
         if points and points[0].center is not None:
             return self._onto_equations(np.array(list(map(_float, points[0].center(view.counts)))))
         center = self._onto_equations(self.group.lumped.uniform())
-        if self._off(center) <= self._margin and self._slack(center) > self._margin:
+        met = self._off(center) <= self._margin
+        if met and self._slack(center) > self._margin:
             return center
         most, found = self._most_doubtful()
         mixed = [
             (1 - share) * found + share * inside for share in (0.0, *10.0 ** np.arange(-10, 0))
         ]
-        best = max([center, *mixed], key=self._slack)
+        best = max([center, *mixed] if met else mixed, key=self._slack)
         if not self._slack(best) >= -IMPLICIT:
             raise InfeasibleError(self._why(min(most, 0.0)))
         return best
@@ -228,14 +229,21 @@ class AdversaryClass:
     def _onto_equations(self, weights: Array) -> Array:
         """Return weights, changed in proportion, for which the equations hold in floats."""
         w = np.where(self._possible, np.maximum(weights, 1e-300), 0.0)
-        table, ends = self._equations, self._ends
-        for _ in range(12):
-            missed = ends - table @ w
-            if np.abs(missed).max() <= 1e-16:
-                break
-            change = np.linalg.lstsq((table * w) @ table.T, missed, rcond=1e-13)[0] @ table
+        w, table, ends = w / w.sum(), self._equations, self._ends
+        missed = ends - table @ w
+        while np.abs(missed).max() > 1e-16:
             # Newton's method for factors exp(<x, table>): no weight turns negative.
-            w = w * np.exp(np.clip(change, -5.0, 5.0))
+            change = np.linalg.lstsq((table * w) @ table.T, missed, rcond=1e-13)[0] @ table
+            change -= change.max()
+            for step in 0.5 ** np.arange(20):
+                trial = w * np.exp(step * change)
+                trial /= trial.sum()
+                left = ends - table @ trial
+                if np.abs(left).max() < np.abs(missed).max():
+                    break
+            else:
+                break
+            w, missed = trial, left
         return w
 
     # In fractions --------------------------------------------------------------------------------

@@ -31,6 +31,11 @@ CLASSES = {
     "floor": (TABLE, 1.5, ()),
     "inequality": (TABLE, 1.3, Expectation(both, records=(0, 1), at_most=0.15)),
     "equation": (TABLE, 1.3, Expectation(both, records=(0, 1), equals=0.4)),
+    "far from uniform": (
+        Mechanism(parity(150), binary_symmetric(0.1)),
+        0.0,
+        KnownMarginals([0.9, 0.1]),
+    ),
     "small unit": (TABLE, 1.3, Expectation(np.arange(6) * 2.0**-100, (0, 1), equals=2.0**-100)),
     "ball": (TABLE, 1.3, RelativeEntropyBall(0.1, laws=[[0.5, 0.5], LAWS])),
     "ball of one": (TABLE, 0.0, RelativeEntropyBall(0.0, laws=[[0.5, 0.5], LAWS])),
