@@ -157,7 +157,7 @@ def mirrored(group: Group) -> bool:
     """
     rows, limits = group.lumped.rows, group.limits.coefficients
     same = [
-        np.allclose(x, image, rtol=1e-11, atol=0)
+        np.allclose(x, image, rtol=1e-10, atol=0)
         for x, image in [
             (rows, rows[::-1, ::-1]),
             (group.log_share, group.log_share[::-1]),
