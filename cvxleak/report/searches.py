@@ -72,7 +72,6 @@ class Searches:
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
         from cvxleak.audit import RecordLeakage
-        from cvxleak.audit.curve import tightened
 
         most = self.mechanism.space.max_entropy
         known_in_part = isinstance(self.mechanism.noise, ChannelSet)
@@ -82,12 +81,11 @@ class Searches:
         waiting = sum(len(row) for row in work.values())
         clock = Clock(self.time_limit)
         for target, row in work.items():
-            found: list[tuple[int, Bound]] = []
-            inside = [min(converted(floor, self.unit), most) for floor in row]
-            for place, floor in enumerate(row):
+            bounds: list[Bound] = []
+            for floor in row:
                 problem = RecordLeakage(
                     self.mechanism,
-                    inside[place],
+                    min(converted(floor, self.unit), most),
                     target.record,
                     target.size,
                     adversaries=self.adversaries,
@@ -95,11 +93,7 @@ class Searches:
                 share = clock.share(waiting)
                 waiting -= 1
                 what = f"leakage at entropy floor {floor:g} {self.unit}"
-                found.append((place, self._solve(problem, what, share)))
-            # Where a search was cut short, its neighbors may know more.
-            bounds = [tightened(found, place, b, self.tol) for place, b in enumerate(inside)]
-            if known_in_part:  # each has two widths of its own
-                bounds = [bound for _, bound in found]
+                bounds.append(self._solve(problem, what, share))
             for floor, bound in zip(row, bounds, strict=True):
                 yield from self._leakage(target, floor, bound, clock, waiting + len(row))
                 # Of a set of channels the difference is mostly what the set leaves open.
