@@ -151,7 +151,7 @@ class Audit:
         if engine is None:
             self._engine = engine = Engine(problem, oracle.rng)
             if known is not None:
-                lumped = oracle.lumped(known.group, self._channel.matrix)
+                lumped = mechanism.lumped(known.group)
                 engine.start(known.group, oracle.lumped_weights(known, lumped))
         if bound is None or bound.gap > tol * bound.upper:
             before = METER.spent

@@ -187,8 +187,8 @@ def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
         stats = dict(bound.stats) | {"stopped": Stopped.INTERRUPTED}
         raise SolveInterrupted(dataclasses.replace(bound, stats=stats))
 
-    run = adversaries.Engine.reached
-    monkeypatch.setattr(adversaries.Engine, "reached", interrupted)
+    run = adversaries.RecordLeakage.go_on
+    monkeypatch.setattr(adversaries.RecordLeakage, "go_on", interrupted)
     with pytest.raises(SolveInterrupted) as caught:
         MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5).solve(tol=1e-6)
     bound = caught.value.bound

@@ -75,6 +75,10 @@ LEFT_OF_LAM = 0.3
 small too soon hardly recovers. With 0.005, a count of 8 with geometric noise at half of log|X| is
 open by 12 % after as many nodes as close it."""
 
+LARGEST = 1e5
+"""Largest multiplier of a cell: of one that no posterior reaches it would grow without limit, and
+the kernel could not bound anything with it."""
+
 BATCH_BYTES = 1 << 26
 """About how much memory the arrays of one batch may take."""
 
@@ -325,6 +329,8 @@ class Nodes:
 
     def normalized(self, z: Array) -> Array:
         """Return multipliers, in place, of which those of tangents have the sum that they need."""
+        cells = z[:, 1 : 1 + self.dual.pairs]
+        np.minimum(cells, LARGEST, out=cells)
         for j in self.dual.equations:
             # Only their difference matters, and nothing else keeps the two from growing.
             z[:, j : j + 2] -= np.maximum(z[:, j : j + 2].min(axis=1, keepdims=True) - 1.0, 0.0)
