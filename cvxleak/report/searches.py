@@ -15,6 +15,7 @@ from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
 from cvxleak.report.names import BOUND
+from cvxleak.report.neighbors import tightened
 from cvxleak.report.progress import Progress, solved
 from cvxleak.report.quantity import Quantity
 from cvxleak.report.targets import Target
@@ -72,7 +73,6 @@ class Searches:
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
         from cvxleak.audit import RecordLeakage
-        from cvxleak.audit.curve import tightened
 
         most = self.mechanism.space.max_entropy
         known_in_part = isinstance(self.mechanism.noise, ChannelSet)
@@ -82,7 +82,7 @@ class Searches:
         waiting = sum(len(row) for row in work.values())
         clock = Clock(self.time_limit)
         for target, row in work.items():
-            found: list[tuple[int, Bound]] = []
+            found: list[Bound] = []
             inside = [min(converted(floor, self.unit), most) for floor in row]
             for place, floor in enumerate(row):
                 problem = RecordLeakage(
@@ -95,11 +95,11 @@ class Searches:
                 share = clock.share(waiting)
                 waiting -= 1
                 what = f"leakage at entropy floor {floor:g} {self.unit}"
-                found.append((place, self._solve(problem, what, share)))
+                found.append(self._solve(problem, what, share))
             # Where a search was cut short, its neighbors may know more.
             bounds = [tightened(found, place, b, self.tol) for place, b in enumerate(inside)]
             if known_in_part:  # each has two widths of its own
-                bounds = [bound for _, bound in found]
+                bounds = found
             for floor, bound in zip(row, bounds, strict=True):
                 yield from self._leakage(target, floor, bound, clock, waiting + len(row))
                 # Of a set of channels the difference is mostly what the set leaves open.
