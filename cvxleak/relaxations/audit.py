@@ -66,7 +66,7 @@ class PosteriorCellRelaxation(Relaxation):
     Notes
     -----
     The audit computes the same bound, in about a millisecond, with a specialized method
-    (`cvxleak.audit.search.cell_dual`). This class is for user constraints.
+    (`cvxleak.audit.worst_adversary.dual`). This class is for user constraints.
 
     Examples
     --------

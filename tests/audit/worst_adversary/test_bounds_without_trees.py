@@ -1,0 +1,99 @@
+"""Bounds without a tree: capacities of choices, the whole dataset, and tangents of time sharing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import rel_entr
+
+from cvxleak.audit import leakage_curve, record_leakage
+from cvxleak.audit.worst_adversary.choices import CHOICE_LIMIT, bound_choices
+from cvxleak.audit.worst_adversary.tangent import Tangent
+from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
+from cvxleak.capacities import capacity
+from cvxleak.iterative import joint_blahut_arimoto
+from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.problem import Status
+from cvxleak.proofs import verify
+from tests.audit.worst_adversary.statements import stated
+from tests.reference import rounded_table
+
+
+def random_mechanism(seed: int, values: int, contexts: int, outputs: int) -> Mechanism:
+    rows = np.random.default_rng(seed).dirichlet(np.ones(outputs), size=values * contexts)
+    return Mechanism.from_channel(RecordSpace([range(values), range(contexts)]), rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_choices_bound_binary_capacities(seed):
+    lumped = random_mechanism(seed, 2, 4, 3).lumped(0)
+    choices = bound_choices(lumped)
+    assert choices is not None
+    capacities = []
+    for first in lumped.rows[:4]:
+        for second in lumped.rows[4:]:
+
+            def loss(t, first=first, second=second):
+                output = (1 - t) * first + t * second
+                return -(
+                    (1 - t) * rel_entr(first, output).sum() + t * rel_entr(second, output).sum()
+                )
+
+            best = minimize_scalar(loss, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
+            capacities.append(-best.fun)
+    assert choices.upper == pytest.approx(max(capacities), abs=1e-9)
+    assert choices.upper >= max(capacities) - 1e-14
+
+
+def test_too_many_choices_are_left_to_others():
+    side = math.isqrt(CHOICE_LIMIT) + 1
+    assert bound_choices(random_mechanism(0, 2, side, 2).lumped(0)) is None
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_they_hold_whenever_they_are_stopped(k):
+    mechanism = random_mechanism(5, k, 6, 5)
+    floor = 0.5 * mechanism.space.max_entropy
+    problem = stated(mechanism, floor)
+    attained = joint_blahut_arimoto(problem.group.lumped, floor, rng=0).value
+    weights = problem.group.lumped.uniform()
+    for steps in (0, 1, 5, 1000):
+        for of in (WholeDataset.of, lambda *args: Tangent.of(*args[:2], 0.0, args[2])):
+            calls = iter(range(10**6))
+
+            def stop(calls=calls, steps=steps):
+                return next(calls) >= steps
+
+            found = of(problem.group, weights, stop)
+            assert attained <= problem.proved(found.term()) <= found.upper + 1e-9
+
+
+def test_all_that_the_output_says_of_the_dataset():
+    mechanism = random_mechanism(1, 4, 6, 5)
+    problem = stated(mechanism, 0.0)
+    found = WholeDataset.of(problem.group, problem.group.lumped.uniform(), lambda: False)
+    assert found.upper == pytest.approx(capacity(mechanism.to_channel()).upper, abs=1e-5)
+
+
+@pytest.mark.parametrize(("total", "share"), [(True, 0.98), (False, 0.99)])
+def test_tables_near_the_largest_entropy(total, share):
+    bound = record_leakage(rounded_table(12, total), share * 12 * math.log(3), tol=0.01)
+    assert bound.status is Status.CERTIFIED
+    assert bound.certificate is not None
+    answer = verify(bound.certificate)
+    assert answer.passed
+    # No tree for any value.
+    assert "contraction" in answer.rules["upper"]
+    assert not {"cells", "ratio"} & set(answer.rules["upper"])
+
+
+def test_a_curve_of_a_table_uses_tangents():
+    floors = [share * 6 * math.log(3) for share in (0.97, 0.99, 0.999)]
+    curve = leakage_curve(rounded_table(6, True), floors, records=0, tol=0.02)
+    for bound, floor in zip(curve.bounds, floors, strict=True):
+        other = record_leakage(rounded_table(6, True), floor, 0, tol=0.02)
+        assert bound.status is Status.CERTIFIED
+        assert max(bound.lower, other.lower) <= min(bound.upper, other.upper)
