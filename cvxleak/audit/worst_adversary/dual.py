@@ -76,8 +76,8 @@ small too soon hardly recovers. With 0.005, a count of 8 with geometric noise at
 open by 12 % after as many nodes as close it."""
 
 LARGEST = 1e5
-"""Largest multiplier of a cell: of one that no posterior reaches it would grow without limit, and
-the kernel could not bound anything with it."""
+"""Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of radius
+0, it would grow without limit, and nothing would be left of what it proves but rounding."""
 
 BATCH_BYTES = 1 << 26
 """About how much memory the arrays of one batch may take."""
@@ -329,8 +329,8 @@ class Nodes:
 
     def normalized(self, z: Array) -> Array:
         """Return multipliers, in place, of which those of tangents have the sum that they need."""
-        cells = z[:, 1 : 1 + self.dual.pairs]
-        np.minimum(cells, LARGEST, out=cells)
+        capped = z[:, 1 : self.dual.limits.stop]
+        np.minimum(capped, LARGEST, out=capped)
         for j in self.dual.equations:
             # Only their difference matters, and nothing else keeps the two from growing.
             z[:, j : j + 2] -= np.maximum(z[:, j : j + 2].min(axis=1, keepdims=True) - 1.0, 0.0)
