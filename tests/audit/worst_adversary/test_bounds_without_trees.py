@@ -32,7 +32,7 @@ def test_they_hold_whenever_they_are_stopped(k):
     attained = joint_blahut_arimoto(problem.group.lumped, floor, rng=0).value
     weights = problem.group.lumped.uniform()
     for steps in (0, 1, 5, 1000):
-        for of in (WholeDataset.of, lambda *args: Tangent.of(*args[:2], 0.0, args[2])):
+        for of in (WholeDataset.of, lambda *args: Tangent.of(*args[:2], 0.0, 0.0, args[2])):
             calls = iter(range(10**6))
 
             def stop(calls=calls, steps=steps):
