@@ -1,4 +1,4 @@
-"""Bounds without a tree: capacities of choices, the whole dataset, and tangents of time sharing."""
+"""Bounds without a tree: the whole dataset, and tangents of time sharing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import rel_entr
 
 from cvxleak.audit import leakage_curve, record_leakage
-from cvxleak.audit.worst_adversary.choices import CHOICE_LIMIT, bound_choices
 from cvxleak.audit.worst_adversary.tangent import Tangent
 from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
 from cvxleak.capacities import capacity
@@ -27,32 +24,6 @@ def random_mechanism(seed: int, values: int, contexts: int, outputs: int) -> Mec
     return Mechanism.from_channel(RecordSpace([range(values), range(contexts)]), rows)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_choices_bound_binary_capacities(seed):
-    lumped = random_mechanism(seed, 2, 4, 3).lumped(0)
-    choices = bound_choices(lumped)
-    assert choices is not None
-    capacities = []
-    for first in lumped.rows[:4]:
-        for second in lumped.rows[4:]:
-
-            def loss(t, first=first, second=second):
-                output = (1 - t) * first + t * second
-                return -(
-                    (1 - t) * rel_entr(first, output).sum() + t * rel_entr(second, output).sum()
-                )
-
-            best = minimize_scalar(loss, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
-            capacities.append(-best.fun)
-    assert choices.upper == pytest.approx(max(capacities), abs=1e-9)
-    assert choices.upper >= max(capacities) - 1e-14
-
-
-def test_too_many_choices_are_left_to_others():
-    side = math.isqrt(CHOICE_LIMIT) + 1
-    assert bound_choices(random_mechanism(0, 2, side, 2).lumped(0)) is None
-
-
 @pytest.mark.parametrize("k", [2, 3])
 def test_they_hold_whenever_they_are_stopped(k):
     mechanism = random_mechanism(5, k, 6, 5)
@@ -61,7 +32,7 @@ def test_they_hold_whenever_they_are_stopped(k):
     attained = joint_blahut_arimoto(problem.group.lumped, floor, rng=0).value
     weights = problem.group.lumped.uniform()
     for steps in (0, 1, 5, 1000):
-        for of in (WholeDataset.of, lambda *args: Tangent.of(*args[:2], 0.0, args[2])):
+        for of in (WholeDataset.of, lambda *args: Tangent.of(*args[:2], 0.0, 0.0, args[2])):
             calls = iter(range(10**6))
 
             def stop(calls=calls, steps=steps):
