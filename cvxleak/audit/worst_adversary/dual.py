@@ -76,8 +76,8 @@ small too soon hardly recovers. With 0.005, a count of 8 with geometric noise at
 open by 12 % after as many nodes as close it."""
 
 LARGEST = 1e5
-"""Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of radius
-0, it would grow without limit, and nothing would be left of what it proves but rounding."""
+"""Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of
+radius 0, it would grow without limit, and nothing would be left of what it proves but rounding."""
 
 BATCH_BYTES = 1 << 26
 """About how much memory the arrays of one batch may take."""
