@@ -169,7 +169,7 @@ def leakage_curve(
         Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7), where 1e-7 is
         in nats or in the gain's unit.
     time_limit : float, optional
-        Seconds for the whole curve; each search gets an equal share of what is left.
+        Seconds for the whole curve. Floors whose turn does not come get what their neighbors prove.
     rng : int, numpy.random.Generator or None
         Seed or generator of the local search's random starts; the same seed gives the same result.
     progress : callable, optional
@@ -230,7 +230,7 @@ def leakage_curve(
         RecordLeakage(mechanism, b, records, adversaries=known, gain=gain, form=form)
         for b in floors
     ]
-    search = _Curve(problems, tol, generator(rng), Reporter(progress=progress))
+    search = _Curve(problems, tol, generator(rng), Reporter(progress=progress), work_limit)
     interrupted = search.run(clock)
     curve = LeakageCurve(
         floors,
@@ -258,7 +258,9 @@ class _Curve:
         tol: float,
         rng: np.random.Generator,
         report: Reporter,
+        work_limit: float | None,
     ) -> None:
+        self._work_limit = work_limit
         self._problems, self._gap, self._rng, self._report = problems, Gap(tol), rng, report
         self._audits: dict[int, Audit] = {}
         self.found: dict[int, Bound] = {}
@@ -273,10 +275,11 @@ class _Curve:
             like = None if near is None else self._audits[near]
             audit = Audit(self._problems[place], self._rng, self._report, like)
             self._audits[place] = audit
-            share = 0.0 if interrupted else clock.share(len(waiting))
-            work = clock.limits["work_limit"]
+            left = 0.0 if interrupted else clock.limit
             try:
-                bound = self._problems[place].go_on(lambda a=audit: a, self._gap.tol, share, work)
+                bound = self._problems[place].go_on(
+                    lambda a=audit: a, self._gap.tol, left, self._work_limit
+                )
             except SolveInterrupted as error:
                 bound, interrupted = error.bound, True
             self.found[place] = bound
@@ -334,6 +337,7 @@ class _Curve:
         proof = audit.upper_term(content["entropy_floor"])
         with precision():
             ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof))
+        closed = self._gap.closed(*ends)
         return Bound.proved(
             below.name,
             *ends,
@@ -344,7 +348,10 @@ class _Curve:
                 witness.kind, content, *ends, witness.witness, proof, unit=witness.unit
             ),
             shadow_prices=(known or below).shadow_prices,
-            stats={**(known or self.found[source]).stats, "stopped": self._stopped},
+            stats={
+                **(known or self.found[source]).stats,
+                "stopped": Stopped.TOLERANCE if closed else self._stopped,
+            },
             resume=lambda tol, time, work: problem.solve(tol=tol, time_limit=time, work_limit=work),
         )
 

@@ -229,7 +229,10 @@ class Ascent:
         noise = entr(lumped.rows[groups]).sum(axis=1) / k
         best, weights = -np.inf, np.zeros(len(log_m))
         firsts = np.flatnonzero(of == 0)
-        for first in firsts[np.argsort(noise[firsts], kind="stable")][:FIRSTS]:
+        firsts = firsts[np.argsort(noise[firsts], kind="stable")]
+        # The group with most contexts, and those whose outputs are least random.
+        largest = firsts[log_m[groups[firsts]].argmax()]
+        for first in dict.fromkeys([largest, *firsts[:FIRSTS]]):
             chosen = np.full(k, first)
             # The first value's group comes last: it may be the only one there is.
             for a in [*range(1, k), 0] * 2:
