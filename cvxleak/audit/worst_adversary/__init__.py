@@ -31,3 +31,5 @@ the largest bound. Posterior cells: `posterior_cells.branch`, which output's cel
 which edge where. Log-ratio cells are cut across the functional in which they are widest. Any rule
 is sound: a certificate holds the cuts that were made, and the kernel replays them.
 """
+
+__all__: list[str] = []
