@@ -29,7 +29,7 @@ from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
 from cvxleak.audit.worst_adversary.dual import CellDual
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.objective import INFORMATION
-from cvxleak.audit.worst_adversary.witness import point
+from cvxleak.audit.worst_adversary.witness import joint, point
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.joint_update import Updater, ascend
@@ -151,9 +151,9 @@ class Ascent:
     def _found(self, weights: Array, rows: Lumped, multiplier: float = 0.0) -> Found:
         """Return an adversary with J, or its quotient."""
         gain, form = self.group.told.gain, self.group.told.form
-        joint = _joint(weights, rows)
-        seen = float(gain.value(joint.T).sum())
-        prior = 0.0 if form == "posterior" else float(gain.value(joint.sum(axis=1)))
+        of_values = joint(weights, rows)
+        seen = float(gain.value(of_values.T).sum())
+        prior = 0.0 if form == "posterior" else float(gain.value(of_values.sum(axis=1)))
         value = seen / prior if form == "factor" else seen - prior
         return Found(weights, value, multiplier)
 
@@ -294,9 +294,9 @@ class Ascent:
         group, gain, k = self.group, self.group.told.gain, len(rows.values)
         objective = group.objective(best.value)
         times = 1.0 if group.told.is_leakage else objective.times
-        joint = _joint(best.weights, rows)
-        prior = joint.sum(axis=1)
-        seen = np.maximum(gain.tangent(joint.T), STEEPEST)
+        of_values = joint(best.weights, rows)
+        prior = of_values.sum(axis=1)
+        seen = np.maximum(gain.tangent(of_values.T), STEEPEST)
         flat = np.maximum(gain.tangent(prior[None])[0], STEEPEST)
         of = rows.value_index
         slope = (rows.rows @ seen)[np.arange(len(of)), of] - times * flat[of]
@@ -326,7 +326,7 @@ class Ascent:
         What is maximized is convex in the rows, so its tangent at the present ones is maximized.
         """
         assert self.group.boxes is not None
-        slopes = np.maximum(self.group.told.gain.tangent(_joint(weights, rows).T), STEEPEST).T
+        slopes = np.maximum(self.group.told.gain.tangent(joint(weights, rows).T), STEEPEST).T
         low, high = self.group.boxes
         new = largest_rows(low[:, None], high[:, None], slopes[rows.value_index][:, None])[:, 0, 0]
         return replace(rows, rows=new / new.sum(axis=1, keepdims=True))
@@ -334,8 +334,3 @@ class Ascent:
 
 def _value(found: Found) -> float:
     return found.value
-
-
-def _joint(weights: Array, rows: Lumped) -> Array:
-    """Return the probabilities of values and outputs, shape (k, outputs)."""
-    return np.add.reduceat(weights[:, None] * rows.rows, rows.starts, axis=0)

@@ -11,10 +11,11 @@ from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.core.validation import Array
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import precision
+from cvxleak.model import Lumped
 from cvxleak.problem import Bound
 from cvxleak.proofs.format import plain
 
-__all__ = ["point", "points_of"]
+__all__ = ["joint", "point", "points_of"]
 
 LEAST = 1e-300
 """Posteriors are raised to this: their logarithms are taken."""
@@ -28,10 +29,14 @@ def point(group: Group, place: int, weights: Array, held: Sequence[Any], cells: 
     """
     term = {"rule": "point", **cells, "group": place, "weights": list(held)}
     if group.boxes is not None:
-        rows, starts = group.lumped.rows, group.lumped.starts
-        joint = np.maximum(np.add.reduceat(weights[:, None] * rows, starts, axis=0), LEAST)
-        term["posteriors"] = (joint / joint.sum(axis=0)).tolist()
+        found = np.maximum(joint(weights, group.lumped), LEAST)
+        term["posteriors"] = (found / found.sum(axis=0)).tolist()
     return term
+
+
+def joint(weights: Array, rows: Lumped) -> Array:
+    """Return the probabilities of values and outputs, shape (k, outputs)."""
+    return np.add.reduceat(weights[:, None] * rows.rows, rows.starts, axis=0)
 
 
 def points_of(bound: Bound, records: Sequence[int]) -> Callable[[Array], Term]:
