@@ -254,15 +254,16 @@ class ProductLeakage(Problem):
                 found = [local_search(whole, priors, one, rng, stop) for one in cases]
             else:
                 found = [in_case(priors.people, one) for one in cases]
+            cut_short = clock.late
             _, record, weights = max(found, key=lambda one: one[0])
             adversary, below = priors.at(record, weights)
             least, most = lower(statement.lower(below)), upper(statement.upper(above))
         method = CONTEXTS if floored else CASES
-        stopped = Stopped.at_limit(clock) if clock.late else Stopped.ROUNDING
+        stopped = Stopped.at_limit(clock) if cut_short else Stopped.ROUNDING
         if floored and not gap.closed(least, most):
             audit, term, stopped = audited(self._of_all_priors, gap, clock)
             if stopped is Stopped.TOLERANCE:  # others leak more than who takes records apart
-                stopped = Stopped.NO_PROGRESS
+                stopped = Stopped.at_limit(clock) if cut_short else Stopped.NO_PROGRESS
             if audit < most:
                 most, above, method = audit, term, AUDIT
         parts = (statement.problem, below, above)

@@ -374,8 +374,9 @@ def test_a_refinement_whose_proof_is_worse_keeps_the_old_one(monkeypatch):
     mechanism = modular_sum(4, 3, 0.1)
     coarse = record_leakage(mechanism, 2.3, tol=1e-2)
 
-    def worse(self):
-        return {"rule": "max", "groups": [[self._searches[0].terms()[0]]]}
+    def worse(self, floor=None):
+        search = self._searches[0]
+        return {"rule": "max", "groups": [search.terms(search.group.surplus)[:1]]}
 
     monkeypatch.setattr(Audit, "upper_term", worse)
     fine = coarse.refine(1e-4, 2.0)
