@@ -22,7 +22,7 @@ from cvxleak.kernel.view import View
 
 __all__ = ["Cells", "PosteriorCells", "check_tree", "largest_bound", "replay"]
 
-AT_ONCE = 1 << 20
+AT_ONCE = 1 << 22
 """About how many float operations are done at once, on many leaves."""
 
 ALLOWANCE = 1e-11

@@ -52,6 +52,9 @@ the functional hardly varies, are cut for ever; with 1 there are up to ten times
 
 LARGEST_EXPONENT = 700.0
 
+STEPS_OF_BOX = 15.0
+"""How often the proof goes through the probabilities for a box."""
+
 Cut = tuple[int, float]
 
 
@@ -187,10 +190,10 @@ class LogRatioCells:
         return self.upper + lam * (surplus - self.group.surplus)
 
     @property
-    def leaves(self) -> int:
-        """Number of leaves of the term."""
-        found = sum(1 if tree is None else tree.leaves for tree in self.trees)
-        return found * (2 if self.mirrored else 1)
+    def proof_size(self) -> float:
+        """About how many probabilities the proof goes through: a box takes several steps."""
+        found = sum(tree.leaves * tree.boxes.rows.size for tree in self.trees if tree is not None)
+        return STEPS_OF_BOX * found * (2 if self.mirrored else 1)
 
     @property
     def nodes(self) -> int:

@@ -243,9 +243,10 @@ class GroupSearch:
         return min(proof.upper_at(surplus) for proof in self._proofs)
 
     @property
-    def leaves(self) -> int:
-        """How many leaves a proof has."""
-        return max((growing.tree.leaves for growing in self._trees), default=1)
+    def proof_size(self) -> float:
+        """About how many probabilities the proof of the least bound goes through in its tree."""
+        least = min(self._proofs, key=lambda proof: proof.upper)
+        return least.proof_size if isinstance(least, LogRatioCells | PosteriorCells) else 0.0
 
     def terms(self, surplus: float) -> list[Term]:
         """Return the first bound, which needs no search, and the least one for this log|X| - b."""

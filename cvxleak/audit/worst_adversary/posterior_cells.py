@@ -71,6 +71,11 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         other.adopt(self, moved)
         return other
 
+    @property
+    def proof_size(self) -> float:
+        """About how many probabilities the proof goes through."""
+        return float(self.leaves * self.dual.columns.size)
+
     def term(self, dtype: str = "<f8") -> Term:
         """Return the bound as a term about the group's view."""
         view, dual = self.group.view, self.dual
