@@ -38,8 +38,8 @@ SHARES = 5
 """How often the range of q is halved."""
 
 LEFT = 1e-3
-"""Nats that steps may leave: about as much as the last one gained, times their number. With 1e-6 they
-take up to ten times the time, and the bounds of noisy counts fall by 1e-6."""
+"""Nats that steps may leave: about as much as the last one gained, times their number. With 1e-6
+they take up to ten times the time, and the bounds of noisy counts fall by 1e-6."""
 
 LAM = (-16.0, 16.0)
 """Where log lam is looked for."""
