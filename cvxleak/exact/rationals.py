@@ -19,7 +19,6 @@ from cvxleak.core.numbers import integer_law, ratio
 from cvxleak.exact.balls import precision, round_down, round_up
 
 __all__ = [
-    "binary_above",
     "dot",
     "exp_above",
     "exp_below",
@@ -156,15 +155,6 @@ def float_above(number: fmpq) -> float:
     """Return the smallest float that is, as written, at least `number`."""
     near = _nearest(number)
     return near if rational(near) >= number else math.nextafter(near, math.inf)
-
-
-def binary_above(number: fmpq) -> float:
-    """Return the smallest float whose stored value is at least `number`.
-
-    For bounds that are computed with in floating point.
-    """
-    near = _nearest(number)
-    return near if fmpq(*near.as_integer_ratio()) >= number else math.nextafter(near, math.inf)
 
 
 def dot(one: Sequence[fmpq], other: Sequence[fmpq]) -> fmpq:

@@ -274,6 +274,7 @@ def _read_mean(data: Mapping[str, Any], space: Space) -> Mean:
     parts(data, keys, "an expectation")
     ends = [None if data[end] is None else rational(data[end]) for end in ("at_least", "at_most")]
     need(ends != [None, None], "an expectation without a bound")
+    need(type(data["name"]) is str, "an expectation without a name")
     need(data["records"] is None or data["query"] is None, "a function of records, or of a query")
     of = space
     if data["records"] is not None:

@@ -63,9 +63,9 @@ from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, upper
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.model._groups import kinds_of_groups
-from cvxleak.proofs.bounds.adversary_class import check_doubt
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.bounds.design_rows import Law, Rows
+from cvxleak.proofs.bounds.entropy_floor import check_doubt
 from cvxleak.proofs.bounds.user_rows import missed, priced, read_own, witness_extras
 from cvxleak.proofs.format import plain
 

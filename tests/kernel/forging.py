@@ -82,12 +82,23 @@ def chord(nu: Any = (0,) * (K * N_OUT)) -> dict[str, Any]:
 VERTICES = {"rule": "vertices"}
 CONTRACTION = {"rule": "contraction", "w": [1, 1, 1]}
 SHARE = share(VERTICES, VERTICES)
+RATIO = {
+    "rule": "ratio",
+    "law": [1, 1, 1],
+    "order": pack([0, 1, 2], "<i4"),
+    "x": pack([[1.0], [0.0], [-1.0]], "<f8"),
+    "psi": pack([[1.0, 0.0]], "<f8"),
+    "nodes": pack([-1], "<i4"),
+    "cuts": pack([], "<f8"),
+}
 CELLS = cells(close(chord()))
 HONEST = {
     "share": close(SHARE),
     "alphabet": close({"rule": "alphabet"}, 0),
     "half a share": close(share(VERTICES, VERTICES, q=0.5)),
     "contraction": close(share(CONTRACTION, CONTRACTION)),
+    "ratio": close(share(RATIO, RATIO), 2),
+    "smoothed": close({"rule": "smoothed", "share": 0.1, "t": [1, 1, 1], "of": SHARE}),
     "cells": CELLS,
     "price": close(
         {"rule": "price", "parts": [[0, 1], [2]], "t": [1, 1, 1], "of": SHARE | {"t": [1, 1]}}

@@ -15,6 +15,7 @@ from cvxleak.kernel.reading import pack
 from tests.kernel.forging import (
     CELLS,
     CONTRACTION,
+    GAIN,
     HONEST,
     LIMITED,
     SET,
@@ -77,6 +78,11 @@ REFUSED: dict[str, Any] = {
     "a tangent's law without an output": close(share(CONTRACTION, CONTRACTION, t=[1, 1, 0])),
     "a tangent where a group has no weight": close(share(*[CONTRACTION | {"w": [1, 1, 0]}] * 2)),
     "a leaf's number outside of covers": close(SHARE, {"leaf": 0}),
+    "a share of noise of 0": with_(HONEST["smoothed"], "of.share", 0),
+    "nothing but noise": with_(HONEST["smoothed"], "of.share", 1),
+    "a negative share of noise": with_(HONEST["smoothed"], "of.share", -0.1),
+    "noise of a negative law": with_(HONEST["smoothed"], "of.t", [2, -1, 1]),
+    "a bound of what has noise": with_(HONEST["smoothed"], "of.of", HONEST["share"]),
     # Partitions.
     "a price twice": close(
         {
@@ -118,6 +124,8 @@ REFUSED: dict[str, Any] = {
     | {"inputs": pack(np.ones((9, 2)), "<f8") | {"data": pack(np.zeros(10**6), "<f8")["data"]}},
     "a key that no array has": HONEST["choices"]
     | {"inputs": pack(np.ones((9, 2)), "<f8") | {"note": 1}},
+    "a number that is none": HONEST["choices"] | {"inputs": pack([[1, np.nan]] * 9, "<f8")},
+    "a number that is not finite": HONEST["choices"] | {"inputs": pack([[1, np.inf]] * 9, "<f8")},
     "very many bytes": HONEST["choices"]
     | {"inputs": pack(np.ones((9, 2)), "<f8") | {"shape": [1 << 40, 2]}},
 }
@@ -153,6 +161,8 @@ def test_honest_terms_of_sets_are_above_a_witness(name: str) -> None:
     [
         HONEST["price"],
         HONEST["contraction"],
+        HONEST["ratio"],
+        HONEST["smoothed"],
         HONEST["choices"],
         {"rule": "equal"},
         close(SHARE | {"t": [1, 0, 0]}),
@@ -160,6 +170,11 @@ def test_honest_terms_of_sets_are_above_a_witness(name: str) -> None:
 )
 def test_what_needs_one_channel_is_refused_of_sets(term: Any) -> None:
     assert nothing(term, SET)
+
+
+@pytest.mark.parametrize("name", sorted(set(HONEST) - {"cells"}))
+def test_what_is_about_information_is_refused_of_other_gains(name: str) -> None:
+    assert nothing(HONEST[name], changed(**GAIN, form="rise"))
 
 
 def limited_close() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from cvxleak.kernel import covers
 from cvxleak.kernel.budget import limited
+from cvxleak.kernel.covers import Cells
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import pack
+from cvxleak.kernel.terms import Shape, read_term
 from tests.kernel.forging import (
     CELLS,
     GAIN,
@@ -71,8 +74,11 @@ REFUSED: dict[str, Any] = {
     "cuts that are integers": split_cells() | {"cuts": pack([0], "<i4")},
     "a cut too many": split_cells() | {"cuts": pack([0.5] * 2, "<f8")},
     "a leaf too few": split_cells() | {"leaves": pack([()], "<f8")},
+    "a leaf too many": split_cells() | {"leaves": pack([()] * 3, "<f8")},
+    "a node too many": split_cells() | {"nodes": pack([[0, 0, 1], *[[-1] * 3] * 3], "<i4")},
     "leaves that are no table": CELLS | {"leaves": pack([0.0], "<f8")},
     "a cut at an end": split_cells(cut=0.0),
+    "a cut at the other end": split_cells(cut=1.0),
     "a cut outside": split_cells(cut=1.5),
     "an edge from a vertex to itself": split_cells((0, 1, 1)),
     "an edge that is none": split_cells((0, 0, 2)),
@@ -104,6 +110,7 @@ REFUSED: dict[str, Any] = {
     "a cover in a cover": cells(CELLS),
     "choices in cells": cells(HONEST["choices"]),
     "equal rows in cells": cells({"rule": "equal"}),
+    "smoothed outputs in cells": cells(HONEST["smoothed"]),
     "templates": cells([close(chord())]),
     "symmetries": CELLS | {"symmetries": pack([[0, 1, 0, 1, 2]], "<i4")},
     "cells of parts that are not merged": CELLS | {"parts": [[0, 1], [2]]},
@@ -133,6 +140,35 @@ def test_leaves_have_numbers_of_their_own_over_a_set_of_channels(
     monkeypatch.setattr(covers, "ALLOWANCE", 0.0)
     assert attained() <= prove(term, problem=problem) <= found
     assert found == pytest.approx(prove(term, problem=problem), abs=1e-12)
+
+
+OF_LEAVES = close({"rule": "chord", "nu": {"leaf": [1, 7]}}, {"leaf": 0})
+FLOATS_ENOUGH, BALLS_NEEDED = covers.ALLOWANCE, 0.0
+
+
+@pytest.mark.parametrize("allowance", [FLOATS_ENOUGH, BALLS_NEEDED])
+def test_the_worst_leaf_counts(monkeypatch: pytest.MonkeyPatch, allowance: float) -> None:
+    monkeypatch.setattr(covers, "ALLOWANCE", allowance)
+    even = np.array([[0.1] + [0.0] * 6] * 2)
+    least = prove(split_cells(leaves=even) | {"of": OF_LEAVES})
+    for place in range(2):
+        leaves = even.copy()
+        leaves[place, 1:] = np.linspace(-30, 30, 6)
+        assert prove(split_cells(leaves=leaves) | {"of": OF_LEAVES}) > least + 1
+
+
+def test_a_tree_that_only_goes_down_is_gone_through_without_recursion() -> None:
+    size = 2 * sys.getrecursionlimit()
+    nodes = [[0, 0, 1]] + [[0, 0, 1], [-1] * 3] * (size - 2) + [[-1] * 3] * 2
+    deep = CELLS | {
+        "nodes": pack(nodes, "<i4"),
+        "cuts": pack(np.full(size - 1, 0.5), "<f8"),
+        "leaves": pack(np.zeros((size, 0)), "<f8"),
+    }
+    assert attained() <= prove(deep) < 3
+    (view,) = RecordLeakage.read(PROBLEM).views
+    # In balls the points of the last leaf are found from those of all others.
+    assert Cells(read_term(deep, "B", Shape(view)), view).in_balls(size - 1) < 3
 
 
 LOSS = {"gain": {"kind": "matrix", "table": [[-1, -2], [-2, -1]]}, "form": "factor"}

@@ -1,5 +1,6 @@
 """What is known about adversaries: limits against enumerated datasets, and who is one of them."""
 
+import json
 import math
 from collections import Counter
 from itertools import product
@@ -223,6 +224,43 @@ def test_balls_hold_what_is_near_enough():
                 check_adversary(view, w)
 
 
+QUARTER, EIGHTH = ("3/4", "1/4"), ("7/8", "1/8")
+CLASSES = {
+    "at most": (mean([0, 1], most="1/4"), [QUARTER, EIGHTH, (1, 0)], [("5/8", "3/8")]),
+    "at least": (mean([0, 1], least="1/4"), [QUARTER, (0, 1)], [EIGHTH]),
+    "near": (near("1/8", laws=[[QUARTER, 1]]), [QUARTER, EIGHTH], [("1/4", "3/4"), (0, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_who_is_in_a_class(name):
+    known, inside, outside = json.loads(json.dumps(CLASSES[name]))
+    (view,) = RecordLeakage.read(problem(count_of(1), exact_rows(2), [known])).views
+    for weights in inside:
+        check_adversary(view, law(weights))
+    for weights in outside:
+        with pytest.raises(RefusedError, match="violates a limit"):
+            check_adversary(view, law(weights))
+
+
+def test_doubt_counts_the_datasets_of_a_group():
+    # Of one of four groups, each of four datasets: log 4 of floor, and 2 log 2 from the uniform.
+    one = [fmpq(1), *[fmpq(0)] * 3]
+    for floor, radius, inside in (
+        (math.log(4) - 1e-9, 9, True),
+        (math.log(4) + 1e-9, 9, False),
+        (0, 2 * math.log(2) + 1e-9, True),
+        (0, 2 * math.log(2) - 1e-9, False),
+    ):
+        known = [near(radius, laws=[[[0.5, 0.5], 4]])]
+        (view,) = RecordLeakage.read(problem(count_of(4, 2), exact_rows(2), known, floor)).views
+        if inside:
+            check_adversary(view, one)
+        else:
+            with pytest.raises(RefusedError):
+                check_adversary(view, one)
+
+
 def share_of(t):
     return {"rule": "share", "q": 1, "t": t, "values": [{"rule": "vertices"}] * 2}
 
@@ -334,6 +372,7 @@ def _counted(x, record):
         [mean([0, 1, 2], query=count_of(2), most=1)],
         [mean([0, 1, "inf", 3], most=1)],
         [mean([0, 1, 2, 3])],
+        [{**mean([0, 1, 2, 3], most=1), "name": ["c"]}],
         [near(-1, laws=[[[0.5, 0.5], 3]])],
         [near(1, laws=[[[0.5, 0.5], 2]])],
         [near(1, laws=[[[0.5, 0.25, 0.25], 3]])],

@@ -259,18 +259,15 @@ NOISY = [[0.9, 0.1], [0.1, 0.9]]
 
 def whole_tree(depth: int) -> dict:
     """Return a tree of 2^depth equal leaves: zeros, which are compressed to almost nothing."""
-    nodes, waiting = [], [depth]
-    while waiting:
-        level = waiting.pop()
-        nodes.append((level % 2, 0, 1) if level else (-1, 0, 0))
-        waiting += [level - 1] * 2 if level else []
+    nodes = [(level % 2, 0, 1) for level in range(depth) for _ in range(2**level)]
+    nodes += [(-1, 0, 0)] * 2**depth
     chord = {"rule": "chord", "nu": {"leaf": [1, 5]}}
     return {
         "rule": "cells",
         "nodes": pack(np.array(nodes), "<i4"),
         "cuts": pack(np.full(2**depth - 1, 0.5)),
         "leaves": pack(np.zeros((2**depth, 5))),
-        "of": [CEILING | {"of": chord}],
+        "of": CEILING | {"of": chord},
     }
 
 

@@ -1,6 +1,7 @@
 """Adversary classes: the center, the way in, and what a file holds, as the kernel judges it."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, R
 from cvxleak.queries import count, parity
 from tests.audit.worst_adversary.statements import stated
 
+ONE = Mechanism(parity(1), binary_symmetric(0.1))
 PARITY = Mechanism(parity(3), binary_symmetric(0.1))
 COUNT = Mechanism(count(6), random_rounding(6, 3))
 LAWS = [0.2, 0.3, 0.5]
@@ -37,8 +39,10 @@ CLASSES = {
         KnownMarginals([0.9, 0.1]),
     ),
     "small unit": (TABLE, 1.3, Expectation(np.arange(6) * 2.0**-100, (0, 1), equals=2.0**-100)),
+    "large unit": (TABLE, 1.3, Expectation([0, 1e200], records=0, at_most=3e199)),
     "ball": (TABLE, 1.3, RelativeEntropyBall(0.1, laws=[[0.5, 0.5], LAWS])),
     "ball of one": (TABLE, 0.0, RelativeEntropyBall(0.0, laws=[[0.5, 0.5], LAWS])),
+    "ball of little": (TABLE, 0.0, RelativeEntropyBall(1e-6, laws=[[0.5, 0.5], LAWS])),
     "equation and ball": (
         TABLE,
         0.5,
@@ -86,6 +90,19 @@ def test_who_is_an_adversary_stays_and_who_is_not_goes_as_far_as_needed():
     limit = limited.group.limits.coefficients[0]
     assert limit @ limited.center < 0.15 - 1e-3
     assert limit @ limited.meet(limit / limit.sum()) == pytest.approx(0.15)
+
+
+def test_equations_of_decimals_are_met_exactly():
+    """One prior meets each; in floats it is off."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        low, high = (Fraction(int(n), 1000) for n in rng.choice(999, 2, replace=False) + 1)
+        share = Fraction(int(rng.integers(1, 1000)), 1000)
+        side = str(share * low + (1 - share) * high)
+        known = Expectation([str(low), str(high)], records=0, equals=side)
+        adversaries = AdversaryClass(stated(ONE, 0.0, known=known).group)
+        _, held = adversaries.written(adversaries.center)
+        assert list(map(Fraction, held)) == [share, 1 - share]
 
 
 @pytest.mark.parametrize(
