@@ -31,11 +31,20 @@ A fixed point in the box has v_g ~ v^c_g e^{x_g} with |x_g| <= k_g for L x = (X 
 xi - c_xi, because z - z^c = L x up to a constant. From this two steps find narrower ranges, in
 which all fixed points of the box still are.
 
-WIDE. If theta > 0 and sum_g max over both signs of v^c_g (R_g,y+1 - theta R_gy) e^{+-k_g} <= 0,
-then r_{y+1} - theta r_y = sum_g v_g (R_g,y+1 - theta R_gy) <= 0; with the opposite signs it is >=
-0. Without a test, r_{y+1} / r_y is between the least and largest R_g,y+1 / R_gy. This is a range
-of the increment of u between one output and the next. For q of sum 0 (Abel), <q, u> = -sum_y (q_1
-+ .. + q_y) (u_{y+1} - u_y).
+WIDE. A fixed point is a multiple of numbers v_g between low_g = v^c_g e^{-k_g} and high_g = v^c_g
+e^{k_g}. So r_{y+1} / r_y is at most theta, the largest sum_g v_g R_g,y+1 / sum_g v_g R_gy of such
+v. Let the groups be in the order of rho_g = R_g,y+1 / R_gy, and N_j, D_j the two sums where the
+first j groups have v_g = low_g, and the others high_g. Then theta <= N_j / D_j for some j. If only
+rho_g <= (1 + delta) rho_h for g before h, theta (1 - delta E) <= N_j / D_j, with E = D_0 / D_G.
+
+*Proof.* N - theta D <= 0 for all such v, with equality at v_g = high_g where rho_g > theta, and
+low_g elsewhere. Let j be the place after the last rho_g <= theta. The groups before it with rho_g >
+theta have low_g instead, and rho_g <= (1 + delta) theta. So N_j - theta D_j >= -delta theta sum_g
+high_g R_gy, and this sum is D_0 <= E D_j.
+
+With R_gy and R_g,y+1 exchanged the same bounds r_y / r_{y+1}. Together this is a range of the
+increment of u between one output and the next. For q of sum 0 (Abel), <q, u> = -sum_y (q_1 + .. +
+q_y) (u_{y+1} - u_y).
 
 NEAR. Let r^c = v^cR, u^c = log(r^c / t), P_y(g) = v^c_g R_gy / r^c_y. Then u_y = u^c_y + log
 E_{P_y} e^x up to a constant (in y), and log E e^x is in [E x, E x + E(e^k - 1 - k)], by Jensen, by
@@ -59,6 +68,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from itertools import accumulate
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -73,14 +85,16 @@ from cvxleak.kernel.numbers import dot, is_zero, need, total, xlogx
 from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of, packed
 from cvxleak.kernel.values import OneValue
 
-__all__ = ["Ratio"]
+__all__ = ["Boxes", "Ratio", "Ratios"]
 
 Array = NDArray[np.float64]
 
 STEPS = 2
 """How often a box is narrowed after its cut."""
 
-AT_ONCE, LARGEST = 1 << 19, 1 << 22
+GUARD, SLACK = 2.0**-1000, 2.0**-47
+
+AT_ONCE, LARGEST = 1 << 17, 1 << 22
 """Entries of an array for some boxes, and most entries for one."""
 
 
@@ -130,7 +144,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
 
         chosen = np.flatnonzero(~_empty(ends))
         need(len(chosen), "ratio: no leaf bounds anything")
-        step = max(1, AT_ONCE // exact.size)
+        step = max(1, AT_ONCE // exact.rows.m.size)
         worst = largest_bound(chosen, step, lambda own: floats.bound(ends[own]), in_balls)
         # The rest is no part of the proof: an error in it would be seen here.
         need(worst >= self._attained(subject, leaf), "ratio: a bound below an attained value")
@@ -138,10 +152,10 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
 
     def leaves(self, boxes: Boxes) -> Array:
         """Return the boxes of leaves."""
-        step = max(1, AT_ONCE // boxes.size)
+        step = max(1, AT_ONCE // boxes.rows.m.size)
 
         def narrowed(ends: Array) -> Array:
-            charge("float operations", 10 * STEPS * len(ends) * (boxes.size + 1000))
+            charge("float operations", 4 * STEPS * len(ends) * (boxes.size + 1000))
             for i in range(0, len(ends), step):
                 ends[i : i + step] = boxes.narrowed(ends[i : i + step])
             return ends
@@ -223,7 +237,7 @@ class Boxes:
 
     @property
     def size(self) -> int:
-        """How many products `near` takes."""
+        """How many products a step takes."""
         return self.rows.m.size * len(self.q.m)
 
     @property
@@ -234,8 +248,8 @@ class Boxes:
     def narrowed(self, ends: Array) -> Array:
         """Return boxes without what no fixed point is in."""
         for _ in range(STEPS):
-            middle = self._middle(ends)
-            for found in (self._wide(*middle), self._near(*middle)):
+            _, v, _, k, h = self._middle(ends)
+            for found in (self._wide(v, k), self._near(v, k, h)):
                 ends = np.where(found < ends, found, ends)
         return ends
 
@@ -255,35 +269,22 @@ class Boxes:
         k = (apart.max(-apart).inner(h[:, None, :d]) + h[:, d:]) / self.scale
         return z, v, (self.scale * (mass.log() + top))[:, 0], k, h
 
-    def _wide(self, z: Any, v: Any, a: Any, k: Any, h: Array) -> Array:
+    def _wide(self, v: Any, k: Any) -> Array:
         """Return boxes by WIDE."""
         top = k.m.max(1)[:, None]
-        more, less = v * (k - top).exp(), v * (-k - top).exp()
+        high = (v * (k - top).exp()).upper()
+        low = np.maximum(-(-(v * (-k - top).exp())).upper(), 0.0)
         found = []
-        for sign, ends in zip((1.0, -1.0), self.increments, strict=True):
-            theta = self._thresholds(more.m, less.m, sign)
-            gap = (self.rows[:, 1:] - self.rows[:, :-1] * theta[:, None]) * sign
-            worst = (gap * more[:, :, None]).max(gap * less[:, :, None]).inner(1.0, 1)
-            end = ((self.lift(theta).log() - self.gaps) * sign).upper()
-            proved = (theta > 0) & (worst.upper() <= 0) & (end < ends)
-            found.append(np.where(proved, end, ends))
+        for ratios, gaps in zip(self._ratios, (self.gaps, -self.gaps), strict=True):
+            end = (self.lift(ratios.largest(high, low)).log() - gaps).upper()
+            found.append(np.fmin(end, self.increments[len(found)]))
         return self._abel(np.stack(found, 1))
 
-    def _thresholds(self, more: Array, less: Array, sign: float) -> Array:
-        """Return about the largest, or least, r_{y+1} / r_y (untrusted).
-
-        The largest has the weights `more` for groups with a large ratio, `less` for the others.
-        """
-        if sign < 0:
-            more, less = less, more
-        rows = self.rows.m
-        order = np.argsort(rows[:, 1:] / rows[:, :-1], 0)[None]
-        sums = []
-        for part in (rows[:, 1:], rows[:, :-1]):
-            low, high = (np.take_along_axis(w[:, :, None] * part, order, 1) for w in (less, more))
-            high = np.cumsum(high[:, ::-1], 1)[:, ::-1]
-            sums.append(np.cumsum(low, 1)[:, :-1] + high[:, 1:])
-        return sign * (sign * sums[0] / sums[1]).max(1) * (1 + sign * 2.0**-30)
+    @cached_property
+    def _ratios(self) -> tuple[Ratios, Ratios]:
+        """What bounds r_{y+1} / r_y, and r_y / r_{y+1}."""
+        most, least = self.rows.upper(), np.maximum(-(-self.rows).upper(), 0.0)
+        return Ratios(most[:, 1:], least[:, :-1]), Ratios(most[:, :-1], least[:, 1:])
 
     def _abel(self, increments: Array) -> Array:
         """Return boxes from what the increments of u, and their negatives, are at most."""
@@ -294,13 +295,20 @@ class Boxes:
         sides = (high.matmul(down) + low.matmul(up), high.matmul(up) + low.matmul(down))
         return np.stack([side.upper() for side in sides], 1)
 
-    def _near(self, z: Any, v: Any, a: Any, k: Any, h: Array) -> Array:
+    @cached_property
+    def _products(self) -> Any:
+        """R_gy q_y, for all q and g."""
+        q = self.q.swapaxes(0, 1)
+        made = self.rows.swapaxes(0, 1)[:, :, None] * q[:, None]
+        return made.reshape(len(q.m), -1)
+
+    def _near(self, v: Any, k: Any, h: Array) -> Array:
         """Return boxes by NEAR."""
-        d = self.x.shape[1]
-        r, q = v.matmul(self.rows), self.q.swapaxes(0, 1)
-        p = v[:, :, None] * self.rows / r[:, None]
-        excess = p.inner((k.exp() - 1.0 - k)[:, :, None], 1)
-        w = p.matmul(q).swapaxes(1, 2)
+        d, q = self.x.shape[1], self.q.swapaxes(0, 1)
+        r = v.matmul(self.rows)
+        excess = (v * (k.exp() - 1.0 - k)).matmul(self.rows) / r
+        w = (1.0 / r).matmul(self._products).reshape(*v.shape, len(self.q.m)) * v[:, :, None]
+        w = w.swapaxes(1, 2)
         along = w.matmul(self.lift(self.x))
         rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
         rest = rest / self.scale
@@ -322,6 +330,38 @@ class Boxes:
         off = slopes - k * v0
         rest = ((mean.log() + top)[:, 0] + off.max(-off).inner(1.0)) * self.scale
         return a - v0.inner(z) + spread + rest
+
+
+class Ratios:
+    """The largest ratio of sums of two tables with the same weights (WIDE), in floats.
+
+    The tables are what the R_g,y+1 are at most, and the R_gy at least.
+    """
+
+    def __init__(self, upper: Array, lower: Array) -> None:
+        rho = upper / lower
+        self._order = np.argsort(rho, 0)
+        self._tables = [np.take_along_axis(x, self._order, 0)[..., None] for x in (upper, lower)]
+
+    def largest(self, high: Array, low: Array) -> Array:
+        """Return what the ratio is at most for each row of weights, and each y.
+
+        A sum of G products that are not negative is off by a relative (G + 1) u, but for
+        underflows, which GUARD exceeds, and the order of rho is off by delta = 4 u. So what N_j /
+        D_j is as computed is below theta by a relative (2 G + 8) u + 4 u E at most, to first order;
+        SLACK (G + E) is twice as much and more, as long as it is small.
+        """
+        high, low = high.T[self._order], low.T[self._order]
+        sums = []
+        for table in self._tables:
+            below = list(accumulate(low * table))
+            above = list(accumulate((high * table)[::-1]))[::-1]
+            sums.append([above[0], *map(add, below[:-1], above[1:]), below[-1]])
+        tops, bottoms = sums
+        ratios = [(n + GUARD) / (d - GUARD) for n, d in zip(tops, bottoms, strict=True)]
+        slack = SLACK * (len(self._order) + bottoms[0] / bottoms[-1])
+        sound = (bottoms[-1] > 2 * GUARD) & (slack < 0.25)
+        return np.where(sound, reduce(np.maximum, ratios) * (1 + slack), np.inf).T
 
 
 def _tilted(v: Array, slopes: Array, k: Array) -> Array:

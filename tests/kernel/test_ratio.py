@@ -6,6 +6,8 @@ import copy
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -388,14 +390,43 @@ def test_what_is_merely_picked_is_not_trusted(
     found: Any, monkeypatch: pytest.MonkeyPatch, wrong: float
 ):
     one, best, term = found
-    thresholds, tilted = ratio.Boxes._thresholds, ratio._tilted
-    monkeypatch.setattr(ratio.Boxes, "_thresholds", lambda *a: thresholds(*a) * wrong)
-    assert proves(one, term) >= best
+    tilted = ratio._tilted
     monkeypatch.setattr(ratio, "_tilted", lambda *a: tilted(*a) * np.array([wrong, *[1] * 7]))
     if wrong > 0 and wrong < np.inf:
         assert proves(one, term) >= best
     else:
         assert refused_or_above(one, term, best)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_ratio_of_sums_is_above_what_is_found(seed: int):
+    """With every choice of the ends of each weight, in fractions."""
+    rng, groups = np.random.default_rng(seed), 6
+    lower = 10.0 ** rng.uniform(-seed, 0, (groups, 4))
+    upper = lower * rng.uniform(0.5, 2, (groups, 4))
+    upper[:3] = lower[:3] * rng.choice([0.5, 1 / 3, 1.1], 4)  # equal ratios, but for rounding
+    low = 10.0 ** -rng.uniform(0, 15 * (seed % 20), (5, groups))
+    high = low * 10.0 ** rng.uniform(0, seed % 7, (5, groups))
+    found = ratio.Ratios(upper, lower).largest(high, low)
+    for b, y in itertools.product(range(5), range(4)):
+        tops, bottoms = [[Fraction(x) for x in table[:, y].tolist()] for table in (upper, lower)]
+        exact = max(
+            Fraction(sum(map(mul, weights, tops)), sum(map(mul, weights, bottoms)))
+            for weights in itertools.product(*map(fractions, zip(low[b], high[b], strict=True)))
+        )
+        assert exact <= float(found[b, y])
+        assert seed >= 7 or float(found[b, y]) == pytest.approx(float(exact), rel=1e-6)
+
+
+def fractions(pair: Any) -> tuple[Fraction, Fraction]:
+    low, high = map(float, pair)
+    return Fraction(low), Fraction(high)
+
+
+def test_ratios_of_numbers_that_are_too_small_are_not_bounded():
+    small = np.full((2, 1), 1e-300)
+    found = ratio.Ratios(small, small).largest(np.ones((1, 2)), np.full((1, 2), 1e-20))
+    assert found.tolist() == [[np.inf]]
 
 
 def test_where_floats_do_not_bound_balls_do(found: Any, monkeypatch: pytest.MonkeyPatch):

@@ -7,16 +7,14 @@ by products of matrices, without error bounds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from itertools import accumulate
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.worst_adversary.time_sharing import Value, short
 from cvxleak.core.validation import Array
-from cvxleak.kernel.ratio import STEPS
+from cvxleak.kernel.ratio import STEPS, Ratios
 
 __all__ = ["LogRatioBoxes"]
 
@@ -109,33 +107,19 @@ class LogRatioBoxes:
         return z, v, self.scale * (np.log(mass) + top)[:, 0], k, h
 
     def _wide(self, v: Array, k: Array) -> Array:
-        """Return boxes by WIDE: its test is passed by the best thresholds, a little raised."""
+        """Return boxes by WIDE."""
         top, gaps = k.max(axis=1, keepdims=True), np.diff(self.log_t)
-        more, less = v * np.exp(k - top), v * np.exp(-k - top)
-        most = np.log(self._largest_ratios(more, less, 1.0) * (1 + 2.0**-30)) - gaps
-        least = np.log(self._largest_ratios(less, more, -1.0) * (1 - 2.0**-30)) - gaps
-        return self._abel(np.fmin(np.stack([most, -least], axis=1), self.increments))
+        high, low = v * np.exp(k - top), v * np.exp(-k - top)
+        ends = [np.log(ratios.largest(high, low)) for ratios in self._ratios]
+        return self._abel(
+            np.fmin(np.stack([ends[0] - gaps, ends[1] + gaps], axis=1), self.increments)
+        )
 
     @cached_property
-    def _by_ratio(self) -> list[NDArray[Any]]:
-        """The groups in the order of R_{g,y+1} / R_gy for each y, and both in this order."""
-        upper, lower = self.rows[:, 1:], self.rows[:, :-1]
-        order = np.argsort(upper / lower, axis=0)
-        return [order, *(np.take_along_axis(part, order, 0)[..., None] for part in (upper, lower))]
-
-    def _largest_ratios(self, large: Array, small: Array, sign: float) -> Array:
-        """Return the largest r_{y+1} / r_y, or the least one with sign -1.
-
-        The groups with a large ratio have one weight, those with a small one the other.
-        """
-        order, *parts = self._by_ratio
-        small, large, sums = small.T[order], large.T[order], []
-        for part in parts:
-            low = accumulate(small[:-1] * part[:-1])
-            high = list(accumulate((large * part)[:0:-1]))[::-1]
-            sums.append([x + y for x, y in zip(low, high, strict=True)])
-        ratios = (sign * x / y for x, y in zip(*sums, strict=True))
-        return sign * reduce(np.maximum, ratios).T
+    def _ratios(self) -> tuple[Ratios, Ratios]:
+        """What bounds r_{y+1} / r_y, and r_y / r_{y+1}."""
+        first, second = self.rows[:, :-1], self.rows[:, 1:]
+        return Ratios(second, first), Ratios(first, second)
 
     def _abel(self, increments: Array) -> Array:
         """Return boxes from what the increments of u, and their negatives, are at most."""
@@ -144,13 +128,17 @@ class LogRatioBoxes:
         rest = (high - low) / 2 @ np.abs(self.sums).T
         return np.stack([rest + at, rest - at], axis=1)
 
+    @cached_property
+    def _products(self) -> Array:
+        """R_gy q_y, for all q and g."""
+        return (self.rows.T[:, :, None] * self.q.T[:, None]).reshape(self.rows.shape[1], -1)
+
     def _near(self, v: Array, k: Array, h: Array) -> Array:
         """Return boxes by NEAR."""
         d, q = self.x.shape[1], self.q.T
         r = v @ self.rows
-        p = v[:, :, None] * self.rows / r[:, None]
-        excess = np.einsum("bgy,bg->by", p, np.expm1(k) - k)
-        w = p @ q
+        excess = (v * (np.expm1(k) - k)) @ self.rows / r
+        w = v[:, :, None] * (1 / r @ self._products).reshape(*v.shape, -1)
         rest = np.einsum("bjq,bj->bq", np.abs(self.x.T @ w), h[:, :d])
         rest += np.einsum("bgq,bg->bq", np.abs(w), h[:, d:])
         at = (np.log(r) - self.log_t) @ q
