@@ -52,7 +52,7 @@ the functional hardly varies, are cut for ever; with 1 there are up to ten times
 
 LARGEST_EXPONENT = 700.0
 
-STEPS_OF_BOX = 15.0
+STEPS_OF_BOX = 5.0
 """How often the proof goes through the probabilities for a box."""
 
 Cut = tuple[int, float]
