@@ -196,14 +196,14 @@ def test_a_curve_is_its_floors(form):
 
 
 def test_a_curve_that_is_interrupted_has_proved_ends(monkeypatch):
-    def interrupted(self, **options):
-        found = solve(self, **(options | {"time_limit": 0.0}))
-        if options["time_limit"] is None:
+    def interrupted(self, start, tol, time_limit, work_limit):
+        found = go_on(self, start, tol, 0.0, work_limit)
+        if time_limit is None:
             raise SolveInterrupted(found)
         return found
 
-    solve = RecordLeakage.solve
-    monkeypatch.setattr(RecordLeakage, "solve", interrupted)
+    go_on = RecordLeakage.go_on
+    monkeypatch.setattr(RecordLeakage, "go_on", interrupted)
     with pytest.raises(SolveInterrupted) as caught:
         leakage_curve(ROUNDED, [0.0, 1.0, 2.7], gain=Guess(), time_limit=None)
     curve = caught.value.bound

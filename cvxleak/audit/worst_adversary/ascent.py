@@ -70,9 +70,6 @@ LEAST = 1e-4
 TURNS = 20
 """Most times that adversaries and the rows that tell most, in a set of channels, take turns."""
 
-NEWTON = 30
-"""Most Newton steps of a step; it ends earlier once most of what can be gained is."""
-
 STEEPEST = -700.0
 """Slopes of -H at distributions that exclude a value are raised to this."""
 
@@ -110,8 +107,6 @@ class Ascent:
         self._joint_steps = group.told.is_leakage and not len(group.limits.bounds)
         exact = group.told.is_leakage or group.objective().actions is not None
         self._longest = 1.0 if exact else 64.0
-        # One output, which tells nothing.
-        self._plain = replace(group.lumped, rows=np.ones((len(center), 1)), outputs=(0,))
 
     @property
     def weights(self) -> Array:
@@ -254,7 +249,7 @@ class Ascent:
             return self._jointly(starts, rows, stop)
         found = [self._found(self.adversaries.meet(w), rows) for w in starts]
         for accuracy, steps, kept in PHASES:
-            found = [self._follow(one, rows, accuracy, steps, stop) for one in found]
+            self._follow(found, rows, accuracy, steps, stop)
             found = sorted(found, key=_value, reverse=True)[:kept]
         return found[0]
 
@@ -270,55 +265,68 @@ class Ascent:
         return self._found(weights, rows, float(current.multiplier[0]))
 
     def _follow(
-        self, best: Found, rows: Lumped, accuracy: float, steps: int, stop: Callable[[], bool]
-    ) -> Found:
-        """Return where steps from an adversary lead."""
-        kappa = 1.0
+        self,
+        found: list[Found],
+        rows: Lumped,
+        accuracy: float,
+        steps: int,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Replace adversaries by where steps from them lead."""
+        kappa, moving = np.ones(len(found)), np.ones(len(found), dtype=bool)
         for _ in range(steps):
-            if stop() or best.value >= self.enough * (1 - PROGRESS):
+            moving &= [one.value < self.enough * (1 - PROGRESS) for one in found]
+            places = np.flatnonzero(moving)
+            if not len(places) or stop():
                 break
-            aim = accuracy * max(abs(best.value), LEAST)
-            found = self._step(best, rows, kappa, aim)
-            gain = found.value - best.value
-            best = found if gain > 0 else best
-            if gain > aim:
-                kappa /= 2
-            elif kappa >= self._longest:
-                break
-            else:
-                kappa = 1.0 if kappa < 1 else 4 * kappa
-        return best
+            for i, new in zip(
+                places,
+                self._step([found[i] for i in places], rows, kappa[places], accuracy),
+                strict=True,
+            ):
+                gain = new.value - found[i].value
+                if gain > accuracy * _size(found[i]):
+                    kappa[i] /= 2
+                elif kappa[i] >= self._longest:
+                    moving[i] = False
+                else:
+                    kappa[i] = 1.0 if kappa[i] < 1 else 4 * kappa[i]
+                found[i] = new if gain > 0 else found[i]
 
-    def _step(self, best: Found, rows: Lumped, kappa: float, accuracy: float) -> Found:
-        """Return the adversary with the largest minorant, relaxed by kappa, up to an accuracy."""
-        group, gain, k = self.group, self.group.told.gain, len(rows.values)
-        objective = group.objective(best.value)
+    def _step(
+        self, found: list[Found], rows: Lumped, kappa: Array, accuracy: float
+    ) -> list[Found]:
+        """Return the adversaries with the largest minorants, relaxed by kappa."""
+        group, gain, of = self.group, self.group.told.gain, rows.value_index
+        # A factor's T is that of the best: who is worth more in this, is worth more than it.
+        objective = group.objective(max(map(_value, found)))
         times = 1.0 if group.told.is_leakage else objective.times
-        of_values = joint(best.weights, rows)
-        prior = of_values.sum(axis=1)
-        seen = np.maximum(gain.tangent(of_values.T), STEEPEST)
-        flat = np.maximum(gain.tangent(prior[None])[0], STEEPEST)
-        of = rows.value_index
-        slope = (rows.rows @ seen)[np.arange(len(of)), of] - times * flat[of]
+        weights = np.stack([one.weights for one in found])
+        of_values = np.stack([joint(w, rows) for w in weights])
+        prior = of_values.sum(axis=2)
+        seen = np.maximum(gain.tangent(of_values.swapaxes(1, 2)), STEEPEST)
+        earned = (rows.rows @ seen)[:, np.arange(len(of)), of]
+        flat = times * np.maximum(gain.tangent(prior), STEEPEST)[:, of]
+        slope = (earned - flat) / kappa[:, None]
         if objective.actions is None:
             # D is replaced by that of Shannon's gain, with which the dual is smooth.
             objective, times = INFORMATION, 1.0
-            flat, known, here = np.log(np.maximum(prior, 1e-300)), np.zeros(k), -entr(prior).sum()
+            price = slope + np.log(np.maximum(prior, 1e-300))[:, of]
+            here = -entr(prior).sum(axis=1)
         else:
-            known, here = gain.value(np.eye(k)), float(gain.value(prior[None])[0])
-        price = slope / kappa + times * flat[of]
-        here = float(best.weights @ price - times * here)
-        # The dual's one output adds the gain of a known value.
-        own = price - known[of]
-        dual = CellDual(self._plain, group.surplus, group.limits, own, None, objective)
-        # It ends when most of what can be gained is.
-        aim = accuracy / kappa
+            price, here = slope + flat, times * gain.value(prior)
+        dual = CellDual(rows, group.surplus, group.limits, objective=objective, blind=True)
         solution = dual.solve(
-            *(np.eye(k)[None, None], dual.first()[None], here, np.array([aim])),
-            iterations=NEWTON,
+            np.empty((len(found), 0, dual.values, dual.values)),
+            np.tile(dual.first(), (len(found), 1)),
+            (weights * price).sum(axis=1) - here,
+            accuracy * np.array(list(map(_size, found))) / kappa,
+            price=price,
+            miss=accuracy,
         )
-        weights = self.adversaries.meet(np.maximum(solution.weights[0], 0.0))
-        return self._found(weights, rows, kappa * float(solution.numbers[0, 0]))
+        lam = kappa * solution.numbers[:, 0]
+        reached = [self.adversaries.meet(np.maximum(w, 0.0)) for w in solution.weights]
+        return [self._found(w, rows, float(x)) for w, x in zip(reached, lam, strict=True)]
 
     def _most_telling(self, weights: Array, rows: Lumped) -> Lumped:
         """Return the problem with the rows, in their boxes, that make posteriors most extreme.
@@ -334,3 +342,8 @@ class Ascent:
 
 def _value(found: Found) -> float:
     return found.value
+
+
+def _size(found: Found) -> float:
+    """Return the unit of accuracies."""
+    return max(abs(found.value), LEAST)

@@ -52,8 +52,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.worst_adversary.interior_point import (
-    ITERATIONS,
     LEFT,
+    MISS,
     Batch,
     Point,
     minimize,
@@ -120,7 +120,7 @@ class CellDual:
     """Minimizes U for batches of nodes of one lumped problem, perhaps under limits.
 
     `surplus` is log|X| - b, `price` the e of <e, w>; with `boxes`, the ends of rows that are not
-    known, each node takes the rows for which c is largest.
+    known, each node takes the rows for which c is largest. If `blind`, the output is not seen.
     """
 
     def __init__(
@@ -131,8 +131,9 @@ class CellDual:
         price: Array | None = None,
         boxes: tuple[Array, Array] | None = None,
         objective: Objective = INFORMATION,
+        blind: bool = False,
     ) -> None:
-        self.values, self.outputs = len(lumped.values), lumped.rows.shape[1]
+        self.values, self.outputs = len(lumped.values), 0 if blind else lumped.rows.shape[1]
         self.surplus, self.objective = surplus, objective
         self.tangents = objective.named(self.values)
         limits = Limits.none(lumped) if limits is None else limits
@@ -149,18 +150,20 @@ class CellDual:
         counts = np.bincount(lumped.value_index, minlength=self.values)
         self.place = (lumped.value_index, np.arange(size) - lumped.starts[lumped.value_index])
 
-        def by_value(rows: Array) -> Array:
-            filled = np.repeat(rows[lumped.starts][:, None], int(counts.max()), axis=1)
-            filled[self.place] = rows
-            return filled
-
-        columns = [lumped.rows, -c.T / self.units, np.ones((size, 1))]
-        self.columns = by_value(np.concatenate(columns, axis=1))
-        self.boxes = None if boxes is None else (by_value(boxes[0]), by_value(boxes[1]))
-        self.price = by_value(np.zeros(size) if price is None else price)
+        self._first, self._most = lumped.starts, int(counts.max())
+        columns = [lumped.rows[:, : self.outputs], -c.T / self.units, np.ones((size, 1))]
+        self.columns = self._by_value(np.concatenate(columns, axis=1))
+        self.boxes = None if boxes is None else (self._by_value(boxes[0]), self._by_value(boxes[1]))
+        self.price = self._by_value(np.zeros(size) if price is None else price)
         log_shares, self.log_values = lumped.log_shares
         self.log_shares = np.full(self.price.shape, -np.inf)
         self.log_shares[self.place] = log_shares
+
+    def _by_value(self, rows: Array) -> Array:
+        """Return what belongs to the groups by value and group."""
+        filled = np.repeat(rows[self._first][:, None], self._most, axis=1)
+        filled[self.place] = rows
+        return filled
 
     @property
     def pairs(self) -> int:
@@ -202,19 +205,25 @@ class CellDual:
         self,
         vertices: Array,
         numbers: Array,
-        threshold: float,
+        threshold: float | Array,
         accuracy: Array,
         *,
         stop: Callable[[], bool] = never,
         rounds: int = 1,
-        iterations: int = ITERATIONS,
+        price: Array | None = None,
+        miss: float = MISS,
     ) -> Solution:
         """Minimize U from the given numbers; see `minimize` for when a node is done.
 
-        In each round a tangent of the gain is added where the neediest node needs it.
+        In each round a tangent of the gain is added where the neediest node needs it. A `price` is
+        one for each node, shape (B, N).
         """
-        ends = (stop, iterations)
-        best = self._minimized(vertices, self.padded(numbers), threshold, accuracy, *ends)
+        threshold = np.broadcast_to(threshold, len(vertices))
+        prices = self.price[None] if price is None else self._by_value(price.T).transpose(2, 0, 1)
+        prices = np.broadcast_to(prices, (len(vertices), *self.price.shape))
+        best = self._minimized(
+            vertices, prices, self.padded(numbers), threshold, accuracy, stop, miss
+        )
         for _ in range(rounds):
             lacking = self.objective.missing(best.pi, self.tangents)
             lacking[(best.bound <= threshold) | (lacking <= accuracy / 2)] = 0.0
@@ -225,7 +234,13 @@ class CellDual:
             self.tangents = np.vstack([self.tangents, more])
             best.numbers = self.padded(best.numbers)
             found = self._minimized(
-                vertices[again], best.numbers[again], threshold, accuracy[again], *ends
+                vertices[again],
+                prices[again],
+                best.numbers[again],
+                threshold[again],
+                accuracy[again],
+                stop,
+                miss,
             )
             better = found.bound < best.bound[again]
             best.put(again[better], found.take(better))
@@ -238,17 +253,18 @@ class CellDual:
     def _minimized(
         self,
         vertices: Array,
+        price: Array,
         numbers: Array,
-        threshold: float,
+        threshold: Array,
         accuracy: Array,
         stop: Callable[[], bool],
-        iterations: int,
+        miss: float,
     ) -> Solution:
         # U is not smooth at lam = 0. Keeping lam above its least costs at most accuracy / 4, since
         # dU/dlam = F - b is at most log|X| - b.
-        nodes = Nodes.of(self, vertices, accuracy / (4 * max(self.surplus, 1e-3)))
-        start, goals = nodes.multipliers(vertices, numbers), np.full(len(vertices), threshold)
-        bound, z, last = minimize(nodes, start, goals, accuracy, stop, iterations)
+        nodes = Nodes.of(self, vertices, price, accuracy / (4 * max(self.surplus, 1e-3)))
+        start = nodes.multipliers(vertices, numbers)
+        bound, z, last = minimize(nodes, start, threshold, accuracy, stop, miss)
         weights = (last.pi[..., None] * last.v)[:, self.place[0], self.place[1]]
         rays = np.maximum(last.gradient[:, 1 : 1 + self.pairs], 0.0).reshape(nodes.offset.shape)
         lost = ~np.isfinite(weights).all(axis=1)
@@ -265,13 +281,14 @@ class Nodes:
     """
 
     dual: CellDual
+    price: Array
     inverse: Array
     offset: Array
     factor: Array
     least: Array
 
     @classmethod
-    def of(cls, dual: CellDual, vertices: Array, least: Array) -> Nodes:
+    def of(cls, dual: CellDual, vertices: Array, price: Array, least: Array) -> Nodes:
         """Return the nodes with these cells.
 
         Where splits have made a cell as narrow as rounding, its inverse is not a number: no
@@ -286,12 +303,13 @@ class Nodes:
         factor[..., 1 : 1 + dual.pairs] = inverse.swapaxes(1, 2).reshape(*shape, dual.pairs)
         if len(dual.tangents):
             factor[..., dual.limits.stop :] = -dual.objective.tangents(dual.tangents).T
-        return cls(dual, inverse, (inverse @ heights[..., None])[..., 0], factor, least)
+        return cls(dual, price, inverse, (inverse @ heights[..., None])[..., 0], factor, least)
 
     def take(self, chosen: NDArray[np.bool_]) -> Nodes:
         """Return some of the nodes."""
         return Nodes(
             self.dual,
+            self.price[chosen],
             self.inverse[chosen],
             self.offset[chosen],
             self.factor[chosen],
@@ -313,7 +331,7 @@ class Nodes:
         dual, z = self.dual, numbers.copy()
         nu = numbers[:, 1 : 1 + dual.pairs].reshape(*self.offset.shape, 1)
         mu = (vertices @ nu)[..., 0] - dual.objective.heights(vertices)
-        z[:, 1 : 1 + dual.pairs] = mu.reshape(-1, dual.pairs)
+        z[:, 1 : 1 + dual.pairs] = mu.reshape(len(z), dual.pairs)
         z[:, dual.limits] *= dual.units
         z = np.maximum(z, SMALLEST)
         z[:, 0] = np.maximum(z[:, 0] - self.least, self.least)
@@ -323,7 +341,7 @@ class Nodes:
         """Return lam, nu, kappa and theta."""
         numbers = z.copy()
         numbers[:, 0] += self.least
-        numbers[:, 1 : 1 + self.dual.pairs] = self._nu(z).reshape(-1, self.dual.pairs)
+        numbers[:, 1 : 1 + self.dual.pairs] = self._nu(z).reshape(len(z), self.dual.pairs)
         numbers[:, self.dual.limits] /= self.dual.units
         return numbers
 
@@ -377,7 +395,7 @@ class Nodes:
         kappa = np.broadcast_to(z[:, None, dual.limits], (*nu.shape[:2], len(dual.sides)))
         theta = (self.factor[..., self.summed] * z[:, None, self.summed]).sum(axis=2, keepdims=True)
         x = np.concatenate([nu, kappa, theta], axis=2)
-        return columns, (columns @ x[..., None])[..., 0] + dual.price
+        return columns, (columns @ x[..., None])[..., 0] + self.price
 
     def _derivatives(
         self, means: Array, covariance: Array, pi: Array, lam: Array

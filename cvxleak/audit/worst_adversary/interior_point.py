@@ -20,13 +20,16 @@ from numpy.typing import NDArray
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 
-__all__ = ["ITERATIONS", "LEFT", "Batch", "Point", "Problem", "minimize", "never"]
+__all__ = ["LEFT", "MISS", "Batch", "Point", "Problem", "minimize", "never"]
 
 ITERATIONS = 60
 """Most Newton steps of a problem."""
 
 CENTERED = 30.0
 """Most by which a product of a multiplier and its slack is off the one that a step aims at."""
+
+MISS = 1e-2
+"""By how much slacks may be off the gradient where only U counts, not what maximizes."""
 
 LEFT = 0.005
 """Least share of a slack that a step leaves, and of most multipliers."""
@@ -97,7 +100,7 @@ def minimize(
     threshold: Array,
     accuracy: Array,
     stop: Callable[[], bool] = never,
-    iterations: int = ITERATIONS,
+    allowed: float = MISS,
 ) -> tuple[Array, Array, P]:
     """Return the least U found, its z, and the last point.
 
@@ -109,16 +112,16 @@ def minimize(
     last = point.take(active)
     aim = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy) / z.shape[1]
     slack = np.maximum(point.gradient, aim[:, None] / z)
-    for iteration in range(iterations + 1):
+    for iteration in range(ITERATIONS + 1):
         last.put(active, point)
         better = point.value < value[active]
         value[active[better]], best[active[better]] = point.value[better], z[better]
         gap = (z * slack).sum(axis=1)
         miss = np.abs(point.gradient - slack).sum(axis=1)
         above = (point.value - 4 * gap - miss > threshold) & np.isfinite(threshold)
-        done = (miss <= 1e-2) & (above & (iteration >= 2) | (gap <= accuracy))
+        done = (miss <= allowed) & (above & (iteration >= 2) | (gap <= accuracy))
         done |= (point.value <= threshold) | np.isnan(point.value)
-        if done.all() or iteration == iterations or stop():
+        if done.all() or iteration == ITERATIONS or stop():
             break
         if done.any():
             keep = ~done

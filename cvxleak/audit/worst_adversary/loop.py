@@ -225,7 +225,8 @@ class GroupSearch:
         elif group.view.information:
             self._proofs.append(Alphabet(group))
         else:
-            self._grow_cells(self._whole())
+            # Nothing divided yet, and of a factor about T = 0: what no adversary or channel passes.
+            self._proofs.append(self._proved(PosteriorCells(group)))
 
     @property
     def upper(self) -> float:
@@ -369,7 +370,11 @@ class GroupSearch:
             self._trees.append(Growing(tree, goal))
         else:
             old.tree, old.goal, old.done = tree, goal, False
-        self._proofs.append(tree if least is None else Quotient(tree, least))
+        self._proofs.append(self._proved(tree))
+
+    def _proved(self, tree: PosteriorCells) -> PosteriorCells | Quotient:
+        """Return what such a tree proves."""
+        return tree if self._least is None else Quotient(tree, self._least)
 
     def _renew(self, progress: Progress) -> None:
         """Begin a tree anew with more outputs, or about a larger factor, where that pays."""

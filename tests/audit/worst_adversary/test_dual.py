@@ -36,7 +36,7 @@ def test_derivatives(objective, boxes):
     limits = Limits(rng.uniform(0, 2, (2, size)), np.array([0.5, 1.5]), np.array([0.0, 1.0]))
     ends = (lumped.rows * 0.9, lumped.rows * 0.9 + 0.1) if boxes else None
     dual = CellDual(lumped, 1.0, limits, rng.uniform(0, 0.1, size), ends, objective)
-    nodes = Nodes.of(dual, cells(rng, 3, 2), np.full(2, 0.1))
+    nodes = Nodes.of(dual, cells(rng, 3, 2), dual.price[None], np.full(2, 0.1))
     z = rng.uniform(0.05, 0.5, size=(2, dual.width))
     point = nodes.at(z)
     step, theta = 1e-6, len(dual.tangents)
