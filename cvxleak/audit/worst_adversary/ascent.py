@@ -70,6 +70,9 @@ LEAST = 1e-4
 TURNS = 20
 """Most times that adversaries and the rows that tell most, in a set of channels, take turns."""
 
+LONGEST = 64.0
+"""Largest kappa, where D is replaced: less may not be enough for a step that never loses."""
+
 STEEPEST = -700.0
 """Slopes of -H at distributions that exclude a value are raised to this."""
 
@@ -105,8 +108,10 @@ class Ascent:
         # Over a set of channels: a worst adversary of the rows in the middle.
         self._of_middle = center
         self._joint_steps = group.told.is_leakage and not len(group.limits.bounds)
-        exact = group.told.is_leakage or group.objective().actions is not None
-        self._longest = 1.0 if exact else 64.0
+        told = group.told
+        # Whether steps are to the maximum of the minorant itself.
+        self._exact = told.is_leakage or told.form == "posterior"
+        self._exact |= group.objective().actions is not None
 
     @property
     def weights(self) -> Array:
@@ -251,6 +256,8 @@ class Ascent:
         for accuracy, steps, kept in PHASES:
             self._follow(found, rows, accuracy, steps, stop)
             found = sorted(found, key=_value, reverse=True)[:kept]
+            if found[0].value <= self.value:
+                break
         return found[0]
 
     def _jointly(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
@@ -287,7 +294,7 @@ class Ascent:
                 gain = new.value - found[i].value
                 if gain > accuracy * _size(found[i]):
                     kappa[i] /= 2
-                elif kappa[i] >= self._longest:
+                elif kappa[i] >= (1.0 if self._exact else LONGEST):
                     moving[i] = False
                 else:
                     kappa[i] = 1.0 if kappa[i] < 1 else 4 * kappa[i]
@@ -301,6 +308,9 @@ class Ascent:
         # A factor's T is that of the best: who is worth more in this, is worth more than it.
         objective = group.objective(max(map(_value, found)))
         times = 1.0 if group.told.is_leakage else objective.times
+        if not self._exact:
+            # D is replaced by that of Shannon's gain, with which the dual is smooth.
+            objective = INFORMATION
         weights = np.stack([one.weights for one in found])
         of_values = np.stack([joint(w, rows) for w in weights])
         prior = of_values.sum(axis=2)
@@ -308,9 +318,7 @@ class Ascent:
         earned = (rows.rows @ seen)[:, np.arange(len(of)), of]
         flat = times * np.maximum(gain.tangent(prior), STEEPEST)[:, of]
         slope = (earned - flat) / kappa[:, None]
-        if objective.actions is None:
-            # D is replaced by that of Shannon's gain, with which the dual is smooth.
-            objective, times = INFORMATION, 1.0
+        if objective is INFORMATION:
             price = slope + np.log(np.maximum(prior, 1e-300))[:, of]
             here = -entr(prior).sum(axis=1)
         else:
