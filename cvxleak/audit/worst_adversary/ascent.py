@@ -28,6 +28,7 @@ from scipy.special import entr
 from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
 from cvxleak.audit.worst_adversary.dual import CellDual
 from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.interior_point import never
 from cvxleak.audit.worst_adversary.objective import INFORMATION
 from cvxleak.audit.worst_adversary.witness import joint, point
 from cvxleak.core.validation import Array
@@ -54,7 +55,7 @@ WORK = 2e7
 """Most probabilities that all starts have together; there are two at least."""
 
 FIRST, LAST = 16, 1000
-"""Most steps in closed form from all starts, and then from the best two."""
+"""Most steps in closed form from all starts, also from the best two, and then from these."""
 
 PROGRESS = 1e-9
 """Steps that gain less, in parts of the value, are the last."""
@@ -264,9 +265,10 @@ class Ascent:
         """Joint Blahut-Arimoto, for all starts at once."""
         updater, ones = Updater(rows, self.group.floor), np.ones(len(starts))
         current = updater.update(updater.joint(starts), 0.1 * ones, ones)
-        for steps, kept in ((FIRST, 2), (LAST, 1)):
+        # Two take some steps even where there is no time: it is as nothing to that of the proof.
+        for steps, kept, until in ((FIRST, 2, stop), (FIRST, 2, never), (LAST, 1, stop)):
             progress = PROGRESS * float(current.value.max())
-            ascend(updater, current, None, max_updates=steps, least_gain=progress, stop=stop)
+            ascend(updater, current, None, max_updates=steps, least_gain=progress, stop=until)
             current = current.take(np.argsort(-current.value, kind="stable")[:kept])
         weights = self.adversaries.meet(current.weights[0])
         return self._found(weights, rows, float(current.multiplier[0]))
