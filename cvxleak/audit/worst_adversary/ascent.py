@@ -302,9 +302,7 @@ class Ascent:
                     kappa[i] = 1.0 if kappa[i] < 1 else 4 * kappa[i]
                 found[i] = new if gain > 0 else found[i]
 
-    def _step(
-        self, found: list[Found], rows: Lumped, kappa: Array, accuracy: float
-    ) -> list[Found]:
+    def _step(self, found: list[Found], rows: Lumped, kappa: Array, accuracy: float) -> list[Found]:
         """Return the adversaries with the largest minorants, relaxed by kappa."""
         group, gain, of = self.group, self.group.told.gain, rows.value_index
         # A factor's T is that of the best: who is worth more in this, is worth more than it.

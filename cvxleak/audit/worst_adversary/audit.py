@@ -187,6 +187,8 @@ class Audit:
             if stop():
                 return Stopped.at_limit(stop.clock)
             worst = max(self._searches.values(), key=lambda search: search.upper)
+            if worst.tight(progress.target()[1]):
+                return Stopped.NO_PROGRESS
             if not worst.advance(progress, TURN):
                 return Stopped.TOO_LARGE
             progress.report()

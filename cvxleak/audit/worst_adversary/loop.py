@@ -62,7 +62,7 @@ OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
 
 SPARE = 0.2
-"""Least share of the gap that S has to leave to log-ratio cells."""
+"""Least share of the gap that has to be left to a tree."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +238,11 @@ class GroupSearch:
         """Whether more than a closed form is needed for the least bound."""
         least = min(self._proofs, key=lambda proof: proof.upper)
         return not isinstance(least, Alphabet | Ignored | WithoutFloor)
+
+    def tight(self, gap: float) -> bool:
+        """Whether no tree gets far below the bound: J + extra is as large for an adversary."""
+        least = self.ascent.value + float(self.group.extra @ self.ascent.weights)
+        return self.upper <= least + SPARE * gap
 
     def upper_at(self, surplus: float) -> float:
         """Return what the same proofs give for another surplus log|X| - b."""
