@@ -60,10 +60,9 @@ FIRST, LAST = 16, 1000
 PROGRESS = 1e-9
 """Steps that gain less, in parts of the value, are the last."""
 
-PHASES = ((1e-3, 6, 4), (1e-6, 40, 1), (1e-9, 40, 1))
+PHASES = ((1e-3, 6, 4), (1e-9, 40, 1))
 """Steps that are programs: to what they are solved, in parts of the value, how many there are, and
-how many adversaries are kept. Where the floor costs nothing, the maximum of a step is not smooth,
-and has to be come to gradually."""
+how many adversaries are kept. With a third phase between them gains close no earlier."""
 
 LEAST = 1e-4
 """Values below this count as this much, where parts of them are meant."""
@@ -284,9 +283,8 @@ class Ascent:
         """Replace adversaries by where steps from them lead."""
         kappa, moving = np.ones(len(found)), np.ones(len(found), dtype=bool)
         for _ in range(steps):
-            moving &= [one.value < self.enough * (1 - PROGRESS) for one in found]
-            places = np.flatnonzero(moving)
-            if not len(places) or stop():
+            places, best = np.flatnonzero(moving), max(map(_value, found))
+            if not len(places) or best >= self.enough * (1 - PROGRESS) or stop():
                 break
             for i, new in zip(
                 places,

@@ -25,6 +25,9 @@ __all__ = ["LEFT", "MISS", "Batch", "Point", "Problem", "minimize", "never"]
 ITERATIONS = 60
 """Most Newton steps of a problem."""
 
+NOTHING = 1e-3
+"""Share of the accuracy that a gap cannot be worth more steps."""
+
 CENTERED = 30.0
 """Most by which a product of a multiplier and its slack is off the one that a step aims at."""
 
@@ -120,7 +123,8 @@ def minimize(
         miss = np.abs(point.gradient - slack).sum(axis=1)
         above = (point.value - 4 * gap - miss > threshold) & np.isfinite(threshold)
         done = (miss <= allowed) & (above & (iteration >= 2) | (gap <= accuracy))
-        done |= (point.value <= threshold) | np.isnan(point.value)
+        # A gap that small does not fall any more, or only in the last digits.
+        done |= (point.value <= threshold) | np.isnan(point.value) | (gap <= NOTHING * accuracy)
         if done.all() or iteration == ITERATIONS or stop():
             break
         if done.any():
