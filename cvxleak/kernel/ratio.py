@@ -123,9 +123,8 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         groups, outputs, d = shape.length("N_a"), len(self.order), self.x.shape[1]
         need(groups > 1 and outputs > 1 and d > 0, "ratio: `vertices` is enough for this value")
         need((d + groups) * groups * outputs <= LARGEST, "ratio: too many groups and outputs")
-        listed = sorted(set(self.order.tolist()))
-        fits = len(listed) == outputs and listed[0] >= 0 and listed[-1] < shape.view.n
-        need(fits, "ratio: an output twice, or one that does not exist")
+        listed = set(self.order.tolist()) & set(range(shape.view.n))
+        need(len(listed) == outputs, "ratio: an output twice, or one that does not exist")
         fits = len(self.x) == groups and self.psi.shape == (d, outputs - 1)
         need(fits, "ratio: coordinates of another value")
         check_tree(self.nodes, self.cuts, "ratio")
@@ -142,7 +141,8 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
             charge("ball operations", exact.size)
             return arb(float(exact.bound(ends[i : i + 1]).upper()[0]))
 
-        chosen = np.flatnonzero(~_empty(ends))
+        # A box is empty where a range has its ends in the wrong order.
+        chosen = np.flatnonzero(~np.any(ends[:, 0] < -ends[:, 1], 1))
         need(len(chosen), "ratio: no leaf bounds anything")
         step = max(1, AT_ONCE // exact.rows.m.size)
         worst = largest_bound(chosen, step, lambda own: floats.bound(ends[own]), in_balls)
@@ -172,15 +172,13 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
 
     def _attained(self, one: OneValue, leaf: Leaf) -> arb:
         """Return f at the stored law."""
-        v = self.law.at(leaf)
-        r = [dot(v, [row.lo[y] for row in one.rows]) for y in self.order.tolist()]
-        spread = divergence(r, [one.log_t[y] for y in self.order.tolist()])
-        return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
-
-
-def _empty(ends: Array) -> NDArray[np.bool_]:
-    """Whether a range has its ends in the wrong order."""
-    return np.any(ends[:, 0] < -ends[:, 1], 1)
+        v, order = self.law.at(leaf), self.order.tolist()
+        r = [dot(v, [row.lo[y] for row in one.rows]) for y in order]
+        return (
+            divergence(r, [one.log_t[y] for y in order])
+            + dot(v, one.base)
+            - one.scale * total(map(xlogx, v))
+        )
 
 
 TABLES = ("rows", "base", "scale", "log_t", "q", "sums", "gaps")
@@ -211,8 +209,7 @@ class Boxes:
         charge("ball operations", len(one.rows) * len(order) * (term.x.shape[1] + 10))
         others = set(range(len(one.log_t))) - set(order)
         for row in one.rows:
-            unused = [row.lo[y] for y in others]
-            need(all(map(is_zero, unused)), "ratio: an output that is not listed")
+            need(all(is_zero(row.lo[y]) for y in others), "ratio: an output that is not listed")
             need(all(row.lo[y] > 0 for y in order), "ratio: rows with zeros")
         need(one.scale > 0, "ratio: a multiplier of 0")
         rows: Any = Balls.of([[row.lo[y] for y in order] for row in one.rows])
@@ -231,8 +228,7 @@ class Boxes:
 
     def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
         """Return them in float balls."""
-        tables = {name: getattr(self, name) for name in TABLES}
-        made: dict[str, Any] = {name: lift(table) for name, table in tables.items()}
+        made: dict[str, Any] = {name: lift(getattr(self, name)) for name in TABLES}
         return replace(self, **made, lift=Many)
 
     @property
@@ -255,8 +251,7 @@ class Boxes:
 
     def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any, Array]:
         """Return z^c, v^c, A(z^c), k and h."""
-        d = self.x.shape[1]
-        c = (ends[:, 0] - ends[:, 1]) / 2
+        d, c = self.x.shape[1], (ends[:, 0] - ends[:, 1]) / 2
         h = np.nextafter(np.maximum(ends[:, 0] - c, ends[:, 1] + c).clip(0), np.inf)
         z = self.lift(c[:, None, :d]).inner(self.x) + c[:, d:]
         y = (z + self.base) / self.scale
@@ -274,11 +269,9 @@ class Boxes:
         top = k.m.max(1)[:, None]
         high = (v * (k - top).exp()).upper()
         low = np.maximum(-(-(v * (-k - top).exp())).upper(), 0.0)
-        found = []
-        for ratios, gaps in zip(self._ratios, (self.gaps, -self.gaps), strict=True):
-            end = (self.lift(ratios.largest(high, low)).log() - gaps).upper()
-            found.append(np.fmin(end, self.increments[len(found)]))
-        return self._abel(np.stack(found, 1))
+        most, least = (self.lift(ratios.largest(high, low)).log() for ratios in self._ratios)
+        ends = np.stack([(most - self.gaps).upper(), (least + self.gaps).upper()], 1)
+        return self._abel(np.fmin(ends, self.increments))
 
     @cached_property
     def _ratios(self) -> tuple[Ratios, Ratios]:
@@ -298,16 +291,15 @@ class Boxes:
     @cached_property
     def _products(self) -> Any:
         """R_gy q_y, for all q and g."""
-        q = self.q.swapaxes(0, 1)
-        made = self.rows.swapaxes(0, 1)[:, :, None] * q[:, None]
-        return made.reshape(len(q.m), -1)
+        made = self.rows.swapaxes(0, 1)[:, :, None] * self.q.swapaxes(0, 1)[:, None]
+        return made.reshape(made.shape[0], -1)
 
     def _near(self, v: Any, k: Any, h: Array) -> Array:
         """Return boxes by NEAR."""
         d, q = self.x.shape[1], self.q.swapaxes(0, 1)
         r = v.matmul(self.rows)
         excess = (v * (k.exp() - 1.0 - k)).matmul(self.rows) / r
-        w = (1.0 / r).matmul(self._products).reshape(*v.shape, len(self.q.m)) * v[:, :, None]
+        w = (1.0 / r).matmul(self._products).reshape(*v.shape, -1) * v[:, :, None]
         w = w.swapaxes(1, 2)
         along = w.matmul(self.lift(self.x))
         rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
@@ -325,7 +317,7 @@ class Boxes:
         slopes = v * (more - less) / (mean * 2.0)
         v0 = self.lift(_tilted(v.m, slopes.m, k.m))
         v0 = v0 / v0.inner(1.0)[:, None]
-        r = v0[:, :, None].inner(self.rows, 1)
+        r = v0.matmul(self.rows)
         spread = r.inner(r.log() - self.log_t)
         off = slopes - k * v0
         rest = ((mean.log() + top)[:, 0] + off.max(-off).inner(1.0)) * self.scale
@@ -339,8 +331,7 @@ class Ratios:
     """
 
     def __init__(self, upper: Array, lower: Array) -> None:
-        rho = upper / lower
-        self._order = np.argsort(rho, 0)
+        self._order = np.argsort(upper / lower, 0)
         self._tables = [np.take_along_axis(x, self._order, 0)[..., None] for x in (upper, lower)]
 
     def largest(self, high: Array, low: Array) -> Array:
@@ -357,10 +348,9 @@ class Ratios:
             below = list(accumulate(low * table))
             above = list(accumulate((high * table)[::-1]))[::-1]
             sums.append([above[0], *map(add, below[:-1], above[1:]), below[-1]])
-        tops, bottoms = sums
-        ratios = [(n + GUARD) / (d - GUARD) for n, d in zip(tops, bottoms, strict=True)]
-        slack = SLACK * (len(self._order) + bottoms[0] / bottoms[-1])
-        sound = (bottoms[-1] > 2 * GUARD) & (slack < 0.25)
+        ratios = ((n + GUARD) / (d - GUARD) for n, d in zip(*sums, strict=True))
+        slack = SLACK * (len(self._order) + sums[1][0] / sums[1][-1])
+        sound = (sums[1][-1] > 2 * GUARD) & (slack < 0.25)
         return np.where(sound, reduce(np.maximum, ratios) * (1 + slack), np.inf).T
 
 
