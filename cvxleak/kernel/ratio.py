@@ -174,11 +174,8 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         """Return f at the stored law."""
         v, order = self.law.at(leaf), self.order.tolist()
         r = [dot(v, [row.lo[y] for row in one.rows]) for y in order]
-        return (
-            divergence(r, [one.log_t[y] for y in order])
-            + dot(v, one.base)
-            - one.scale * total(map(xlogx, v))
-        )
+        spread = divergence(r, [one.log_t[y] for y in order])
+        return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
 
 
 TABLES = ("rows", "base", "scale", "log_t", "q", "sums", "gaps")
