@@ -264,8 +264,7 @@ class Boxes:
     def _wide(self, v: Any, k: Any) -> Array:
         """Return boxes by WIDE."""
         top = k.m.max(1)[:, None]
-        high = (v * (k - top).exp()).upper()
-        low = np.maximum(-(-(v * (-k - top).exp())).upper(), 0.0)
+        high, low = (v * (k - top).exp()).upper(), -(-(v * (-k - top).exp())).upper()
         most, least = (self.lift(ratios.largest(high, low)).log() for ratios in self._ratios)
         ends = np.stack([(most - self.gaps).upper(), (least + self.gaps).upper()], 1)
         return self._abel(np.fmin(ends, self.increments))
@@ -300,8 +299,8 @@ class Boxes:
         w = w.swapaxes(1, 2)
         along = w.matmul(self.lift(self.x))
         rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
-        rest = rest / self.scale
-        at, none = (r.log() - self.log_t).matmul(q), q * 0.0
+        rest, none = rest / self.scale, q * 0.0
+        at = (r.log() - self.log_t).matmul(q)
         sides = [(at, q.max(none)), (-at, (-q).max(none))]
         return np.stack([(x + rest + excess.matmul(part)).upper() for x, part in sides], 1)
 
@@ -339,7 +338,7 @@ class Ratios:
         D_j is as computed is below theta by a relative (2 G + 8) u + 4 u E at most, to first order;
         SLACK (G + E) is twice as much and more, as long as it is small.
         """
-        high, low = high.T[self._order], low.T[self._order]
+        high, low = high.T[self._order], np.maximum(low.T, 0.0)[self._order]
         sums = []
         for table in self._tables:
             below = list(accumulate(low * table))
