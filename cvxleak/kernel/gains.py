@@ -19,6 +19,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
+from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import (
     dot,
     is_zero,
@@ -126,6 +127,8 @@ def power(x: Any, p: fmpq) -> Any:
     """Return x^p of a number >= 0, for p > 0."""
     if isinstance(x, np.ndarray):
         return np.frompyfunc(lambda one: power(one, p), 1, 1)(x)
+    if isinstance(x, Many):
+        return x.power(arb(p))
     if not isinstance(x, arb):
         return x if is_zero(x) else (log(x) * arb(p)).exp()
     if x > 0:

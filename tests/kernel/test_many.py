@@ -15,6 +15,7 @@ import pytest
 from flint import arb, fmpq
 
 from cvxleak.kernel import many
+from cvxleak.kernel.gains import power
 from cvxleak.kernel.many import Many, stacked
 from cvxleak.kernel.numbers import RefusedError, precision, soft, xlogx
 
@@ -72,6 +73,10 @@ def _x_log_x(x: arb) -> arb | None:
     return xlogx(x) if x >= 0 else None
 
 
+def _power(x: arb) -> arb | None:
+    return power(x, fmpq(3, 7)) if x >= 0 else None
+
+
 def _quotient(x: arb, y: arb) -> arb | None:
     return None if y == 0 else x / y
 
@@ -81,6 +86,7 @@ UNARY: dict[str, tuple[Callable[[Many], Many], Callable[[arb], arb | None], bool
     "exp": (lambda a: a.exp(), lambda x: x.exp(), True),
     "log": (lambda a: a.log(), _logarithm, True),
     "xlogx": (lambda a: a.xlogx(), _x_log_x, False),
+    "power": (lambda a: a.power(arb(3) / 7), _power, False),
     "positive": (lambda a: a.positive(), lambda x: x.max(arb(0)), True),
 }
 BINARY: dict[str, tuple[Callable[[Many, Many], Many], Callable[[arb, arb], arb | None]]] = {
@@ -181,6 +187,7 @@ def test_exponentials_far_below_keep_their_radius(radius: float) -> None:
 def test_domains_are_checked() -> None:
     assert not Many(1.0, 1.0).log().certain()
     assert not Many(-1.0, 0.0).xlogx().certain()
+    assert not Many(-1.0, 0.0).power(arb(2)).certain()
     assert not (Many(1.0) / Many(1e-5, 1e-5)).certain()
     assert not (Many(1.0) / Many(0.0)).certain()
 
@@ -189,6 +196,7 @@ def test_zero_stays_zero_where_terms_are_left_out() -> None:
     for zero in (Many.of(0), Many.of(fmpq(0)), Many.of(arb(0)), Many.of(0.0)):
         assert zero.is_zero()
         assert zero.xlogx().is_zero()
+        assert zero.power(arb(2)).is_zero()
     assert not Many(np.array([0.0, 1.0])).is_zero()
     assert not (Many(0.0, 1e-300)).is_zero()
 
