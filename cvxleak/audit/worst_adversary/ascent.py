@@ -154,8 +154,9 @@ class Ascent:
         of_values = joint(weights, rows)
         seen = float(gain.value(of_values.T).sum())
         prior = 0.0 if form == "posterior" else float(gain.value(of_values.sum(axis=1)))
-        value = seen / prior if form == "factor" else seen - prior
-        return Found(weights, value, multiplier)
+        if form == "factor":
+            return Found(weights, seen / prior, multiplier / prior)
+        return Found(weights, seen - prior, multiplier)
 
     def point(
         self, statement: RecordLeakage, place: int, cells: Term | None = None

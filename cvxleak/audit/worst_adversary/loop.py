@@ -151,6 +151,11 @@ class Quotient:
         """The bound on the factor."""
         return self.tree.factor + max(self.tree.upper, 0.0) / self.least
 
+    @property
+    def proof_size(self) -> float:
+        """About how many probabilities the proof goes through."""
+        return self.tree.proof_size
+
     def upper_at(self, surplus: float) -> float:
         """Return the bound at another floor."""
         return self.tree.factor + max(self.tree.upper_at(surplus), 0.0) / self.least
@@ -252,7 +257,8 @@ class GroupSearch:
     def proof_size(self) -> float:
         """About how many probabilities the proof of the least bound goes through in its tree."""
         least = min(self._proofs, key=lambda proof: proof.upper)
-        return least.proof_size if isinstance(least, LogRatioCells | PosteriorCells) else 0.0
+        trees = LogRatioCells | PosteriorCells | Quotient
+        return least.proof_size if isinstance(least, trees) else 0.0
 
     def terms(self, surplus: float) -> list[Term]:
         """Return the first bound, which needs no search, and the least one for this log|X| - b."""
