@@ -46,7 +46,8 @@ def test_all_that_the_output_says_of_the_dataset():
     mechanism = random_mechanism(1, 4, 6, 5)
     problem = stated(mechanism, 0.0)
     found = WholeDataset.of(problem.group, problem.group.lumped.uniform(), lambda: False)
-    assert found.upper == pytest.approx(capacity(mechanism.to_channel()).upper, abs=1e-5)
+    least = capacity(mechanism.to_channel()).lower
+    assert least <= found.upper <= least + 1e-3
 
 
 @pytest.mark.parametrize(("total", "share"), [(True, 0.98), (False, 0.99)])
