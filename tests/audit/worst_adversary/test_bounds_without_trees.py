@@ -47,7 +47,7 @@ def test_all_that_the_output_says_of_the_dataset():
     problem = stated(mechanism, 0.0)
     found = WholeDataset.of(problem.group, problem.group.lumped.uniform(), lambda: False)
     least = capacity(mechanism.to_channel()).lower
-    assert least <= found.upper <= least + 1e-3
+    assert least <= found.upper <= least + 1e-5
 
 
 @pytest.mark.parametrize(("total", "share"), [(True, 0.98), (False, 0.99)])
