@@ -5,8 +5,8 @@ I(A;Y) <= I(X;Y), so for every distribution t on the outputs, D_{a,g} = D(R_{a,g
     I(A;Y) <= <w, D> + lam (F(w) - b) <= lam log sum_{a,g} m_{a,g} exp((D_{a,g} + e_{a,g}) / lam)
                                          - lam b,
 
-with e added for a real output. I(X;Y) is concave in w, and the best t is that of its maximizer above
-the floor.
+with e added for a real output. I(X;Y) is concave in w, and the best t is that of its maximizer
+above the floor.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class WholeDataset:
 
         def upper(log_lam: float) -> float:
             lam = float(np.exp(log_lam))
-            return lam * float(logsumexp(c / lam + group.log_share)) + lam * group.surplus
+            total: Any = logsumexp(c / lam + group.log_share)
+            return lam * float(total) + lam * group.surplus
 
         found: Any = minimize_scalar(upper, bounds=LAM, method="bounded", options={"xatol": 1e-3})
         return cls(group, float(np.exp(found.x)), t, float(found.fun))
