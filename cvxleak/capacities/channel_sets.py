@@ -50,7 +50,7 @@ def point_of(law: Array, channel: Channel | ChannelSet | None = None) -> Term:
 def largest_divergence(output: Array, inputs: int) -> Term:
     """Return the term of an upper end: the largest divergence from an output distribution."""
     values = [{"rule": "vertices"}] * inputs
-    return _closed({"rule": "share", "q": 1, "t": output.tolist(), "values": values})
+    return _closed({"rule": "share", "t": output.tolist(), "values": values})
 
 
 def _closed(term: Term) -> Term:

@@ -82,26 +82,19 @@ class Alphabet(Rule, rule="alphabet", gives="J", when=["information", "no cover 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Share(Rule, rule="share", gives="J", when=["information", "no cover around"]):
-    """I(A;Y) <= (1 - q) H(A) + q sum_a pi_a D(v_a R_a || t), for 0 < q <= 1.
+    """I(A;Y) <= sum_a pi_a D(v_a R_a || t).
 
-    The mean of I <= H(A) and of I = sum_a pi_a D(v_a R_a || t) - D(s || t). A V-term for each value
-    bounds its divergence once the multipliers are known, over a set of channels for all rows.
+    They differ by D(s || t). A V-term for each value bounds its divergence once the multipliers are
+    known, over a set of channels for all rows.
     """
 
-    q: Numbers = number(least=0)
     t: Law = law_of("n")
     values: tuple[Any, ...] = terms("V")
 
-    def check(self, shape: Shape) -> None:
-        """Need a share."""
-        (q,) = self.q.written
-        need(0 < q <= 1, "share: q is not above 0, or above 1")
-
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
-        """Return kappa = 1 - q."""
-        (q,) = self.q.at(leaf)
-        sharing = Sharing(q, [log(x) for x in self.t.at(leaf)], subject.rows, self.values)
-        return Majorant(1 - q, [arb(0)] * len(subject.rows), sharing)
+        """Return kappa = 0."""
+        sharing = Sharing(arb(1), [log(x) for x in self.t.at(leaf)], subject.rows, self.values)
+        return Majorant(arb(0), [arb(0)] * len(subject.rows), sharing)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

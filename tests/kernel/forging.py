@@ -66,8 +66,8 @@ def close(of: Any, multiplier: Any = 0.1, limits: Any = ()) -> dict[str, Any]:
     return {"rule": "close", "multiplier": multiplier, "limits": list(limits), "of": of}
 
 
-def share(*values_: Any, q: Any = 1, t: Any = (1, 1, 1)) -> dict[str, Any]:
-    return {"rule": "share", "q": q, "t": list(t), "values": list(values_)}
+def share(*values_: Any, t: Any = (1, 1, 1)) -> dict[str, Any]:
+    return {"rule": "share", "t": list(t), "values": list(values_)}
 
 
 def cells(of: Any, leaves: Any = ((),), **more: Any) -> dict[str, Any]:
@@ -95,7 +95,6 @@ CELLS = cells(close(chord()))
 HONEST = {
     "share": close(SHARE),
     "alphabet": close({"rule": "alphabet"}, 0),
-    "half a share": close(share(VERTICES, VERTICES, q=0.5)),
     "contraction": close(share(CONTRACTION, CONTRACTION)),
     "ratio": close(share(RATIO, RATIO), 2),
     "smoothed": close({"rule": "smoothed", "share": 0.1, "t": [1, 1, 1], "of": SHARE}),

@@ -25,7 +25,7 @@ PROBLEM = json.loads(
 
 
 def above(multiplier, t=(0.5, 0.5)):
-    share = {"rule": "share", "q": 1, "t": list(t), "values": [{"rule": "vertices"}] * 2}
+    share = {"rule": "share", "t": list(t), "values": [{"rule": "vertices"}] * 2}
     close = {"rule": "close", "multiplier": multiplier, "limits": [], "of": share}
     return {"rule": "max", "groups": [[close]]}
 

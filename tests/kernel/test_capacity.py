@@ -25,7 +25,7 @@ BSC = [[0.9, 0.1], [0.1, 0.9]]
 
 
 def close(t, inputs=2, **more):
-    share = {"rule": "share", "q": 1, "t": t, "values": [{"rule": "vertices"}] * inputs}
+    share = {"rule": "share", "t": t, "values": [{"rule": "vertices"}] * inputs}
     return {"rule": "close", "multiplier": 0, "limits": [], "of": share, **more}
 
 

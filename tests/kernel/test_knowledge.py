@@ -262,7 +262,7 @@ def test_doubt_counts_the_datasets_of_a_group():
 
 
 def share_of(t):
-    return {"rule": "share", "q": 1, "t": t, "values": [{"rule": "vertices"}] * 2}
+    return {"rule": "share", "t": t, "values": [{"rule": "vertices"}] * 2}
 
 
 def test_groups_are_the_same_only_if_their_constraints_are():

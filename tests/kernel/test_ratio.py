@@ -216,7 +216,7 @@ def test_real_cases(rows: Any, floor: float, scale: float, figure: float, most: 
         term, nodes = search(one, v[0], best[0] + 0.95e-3 * value, limit=most)
         assert term is not None, nodes
         values.append(term)
-    share = {"rule": majorants.Share.rule, "q": 1, "t": t, "values": values}
+    share = {"rule": majorants.Share.rule, "t": t, "values": values}
     close = {"rule": bounds.Close.rule, "multiplier": scale, "limits": [], "of": share}
     upper = float(statement.upper({"rule": "max", "groups": [[close]]}).upper())
     assert value <= upper <= value / (1 - 1e-3)

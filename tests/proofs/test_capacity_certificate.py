@@ -78,7 +78,7 @@ def test_changed_numbers_fail_even_with_a_hash_that_fits(certificate):
         assert not verify(rehashed(moved)).passed
 
 
-SHARE = {"rule": "share", "q": 1, "values": [{"rule": "vertices"}] * 3}
+SHARE = {"rule": "share", "values": [{"rule": "vertices"}] * 3}
 
 
 @pytest.mark.parametrize(

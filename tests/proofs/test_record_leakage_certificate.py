@@ -317,7 +317,6 @@ TAMPERED: dict[str, tuple[str, str, Change]] = {
     "cuts that are moved": ("certificate", "cells", packed("cuts", lambda x: 0.5 * x)),
     "slopes elsewhere": ("certificate", "cells", packed("leaves", lambda x: x + np.arange(7.0))),
     "another multiplier": ("tangents", "close", times("multiplier", 1.5)),
-    "half a share": ("tangents", "share", times("q", 0.5)),
     "another law of the outputs": ("tangents", "share", times("t", [1, 2, 3])),
     "other tangents": ("tangents", "contraction", times("w", [1, 2, 3, 4, 5])),
     "more noise": ("boxes", "smoothed", times("share", 1e3)),

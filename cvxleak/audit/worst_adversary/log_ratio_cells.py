@@ -232,6 +232,6 @@ class LogRatioCells:
         if self.mirrored:
             (tree,) = self.trees
             values.append(vertices if tree is None else tree.term(len(sharing.output)))
-        of: Term = {"rule": "share", "q": 1, "t": pack(sharing.output, "<f4"), "values": values}
+        of: Term = {"rule": "share", "t": pack(sharing.output, "<f4"), "values": values}
         lam, *kappa = sharing.multipliers
         return self.group.closed(float(lam), self.group.priced(of), np.array(kappa))

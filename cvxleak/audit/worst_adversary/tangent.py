@@ -118,7 +118,7 @@ class Tangent:
         parts = np.split(self.weights, lumped.starts[1:])
         values = [{"rule": "contraction", "w": part.tolist()} for part in parts]
         t = np.maximum(self.weights @ lumped.rows, LEAST)
-        share = {"rule": "share", "q": 1, "t": t.tolist(), "values": values}
+        share = {"rule": "share", "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
 
 

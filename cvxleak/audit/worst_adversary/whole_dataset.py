@@ -75,5 +75,5 @@ class WholeDataset:
     def term(self) -> Term:
         """Return the term."""
         values = [{"rule": "vertices"}] * len(self.group.lumped.values)
-        share = {"rule": "share", "q": 1, "t": self.output.tolist(), "values": values}
+        share = {"rule": "share", "t": self.output.tolist(), "values": values}
         return self.group.closed(self.multiplier, self.group.priced(share))
