@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cvxleak.capacities import Capacity, capacity
-from cvxleak.capacities.channel_sets import golden, point_of
+from cvxleak.capacities.channel_sets import largest_divergence, point_of
 from cvxleak.exact.balls import precision
 from cvxleak.iterative import blahut_arimoto
 from cvxleak.mechanisms import discretized_gaussian
@@ -114,7 +114,7 @@ def certified_gap(channel: Channel, p: Array) -> float:
     output = np.where((channel.matrix > 0).any(axis=0), np.maximum(output, 1e-200), 0.0)
     with precision():
         lower, upper, *_ = PROVERS["capacity"].prove(
-            {"matrix": channel.matrix.tolist()}, point_of(p), golden(output)
+            {"matrix": channel.matrix.tolist()}, point_of(p), largest_divergence(output, len(channel.matrix))
         )
     return upper - lower
 
