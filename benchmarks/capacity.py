@@ -114,7 +114,9 @@ def certified_gap(channel: Channel, p: Array) -> float:
     output = np.where((channel.matrix > 0).any(axis=0), np.maximum(output, 1e-200), 0.0)
     with precision():
         lower, upper, *_ = PROVERS["capacity"].prove(
-            {"matrix": channel.matrix.tolist()}, point_of(p), largest_divergence(output, len(channel.matrix))
+            {"matrix": channel.matrix.tolist()},
+            point_of(p),
+            largest_divergence(output, len(channel.matrix)),
         )
     return upper - lower
 

@@ -182,8 +182,8 @@ class Smoothed(
     """I(A;Y) <= (I(A;Y') + h(s)) / (1 - s), Y' = Y or, with probability s, drawn from t.
 
     Let B say which of the two it is; h(s) is its entropy. I(A;Y',B) = (1 - s) I(A;Y), since B
-    does not depend on A, and a draw from t says nothing. And I(A;Y',B) = I(A;Y') + I(A;B|Y') <=
-    I(A;Y') + h(s). `of` is about Y', where an output that some row has is one that all rows have.
+    does not depend on A and Y, and a draw from t says nothing. And I(A;Y',B) = I(A;Y') +
+    I(A;B|Y') <= I(A;Y') + h(s). `of` is about Y': where t_y > 0, every row has output y.
     """
 
     share: Numbers = number(least=0)

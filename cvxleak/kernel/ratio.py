@@ -60,8 +60,8 @@ RESIDUAL. On the box, for every law v0, with B = sum_g v^c_g cosh k_g,
     A(z) - <v0, z> <= A(z^c) - <v0, z^c> + L log B + L sum_g |v^c_g sinh(k_g) / B - k_g v0_g|.
 
 *Proof.* The left side is the same for z and z^c + L x. A(z^c + L x) = A(z^c) + L log sum_g v^c_g
-e^{x_g}; e^x <= cosh k + x sinh(k) / k on [-k, k] (CHORD), and log(B + s) <= log B + s / B. What is
-left is linear in x.
+e^{x_g}; e^x <= cosh k + x sinh(k) / k on [-k, k] (CHORD), whose sum B + s is positive, and log(B +
+s) <= log B + s / B. What is left is linear in x.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ STEPS = 2
 
 GUARD, SLACK = 2.0**-1000, 2.0**-47
 
-AT_ONCE, LARGEST = 1 << 17, 1 << 22
-"""Entries of an array for some boxes, and most entries for one."""
+AT_ONCE, LARGEST = 1 << 18, 1 << 22
+"""About how many entries arrays have for some boxes, and most entries for one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +121,8 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
     def check(self, shape: Shape) -> None:
         """Need arrays that fit one another, and a tree."""
         groups, outputs, d = shape.length("N_a"), len(self.order), self.x.shape[1]
-        need(groups > 1 and outputs > 1 and d > 0, "ratio: `vertices` is enough for this value")
+        need(groups > 1 and outputs > 1, "ratio: `vertices` is enough for this value")
+        need(0 < d < outputs, "ratio: more functionals than there can be, or none")
         need((d + groups) * groups * outputs <= LARGEST, "ratio: too many groups and outputs")
         listed = set(self.order.tolist()) & set(range(shape.view.n))
         need(len(listed) == outputs, "ratio: an output twice, or one that does not exist")
@@ -144,18 +145,17 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         # A box is empty where a range has its ends in the wrong order.
         chosen = np.flatnonzero(~np.any(ends[:, 0] < -ends[:, 1], 1))
         need(len(chosen), "ratio: no leaf bounds anything")
-        step = max(1, AT_ONCE // exact.rows.m.size)
-        worst = largest_bound(chosen, step, lambda own: floats.bound(ends[own]), in_balls)
+        worst = largest_bound(chosen, exact.at_once, lambda own: floats.bound(ends[own]), in_balls)
         # The rest is no part of the proof: an error in it would be seen here.
         need(worst >= self._attained(subject, leaf), "ratio: a bound below an attained value")
         return worst
 
     def leaves(self, boxes: Boxes) -> Array:
         """Return the boxes of leaves."""
-        step = max(1, AT_ONCE // boxes.rows.m.size)
+        step = boxes.at_once
 
         def narrowed(ends: Array) -> Array:
-            charge("float operations", 4 * STEPS * len(ends) * (boxes.size + 1000))
+            charge("float operations", 8 * STEPS * len(ends) * (boxes.size + 1000))
             for i in range(0, len(ends), step):
                 ends[i : i + step] = boxes.narrowed(ends[i : i + step])
             return ends
@@ -226,12 +226,17 @@ class Boxes:
     def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
         """Return them in float balls."""
         made: dict[str, Any] = {name: lift(getattr(self, name)) for name in TABLES}
-        return replace(self, **made, lift=Many)
+        return replace(self, **made, lift=Many.of)
 
     @property
     def size(self) -> int:
         """How many products a step takes."""
         return self.rows.m.size * len(self.q.m)
+
+    @property
+    def at_once(self) -> int:
+        """How many boxes fit into memory together."""
+        return max(1, AT_ONCE // (len(self.rows) * (len(self.q) + self.rows.shape[1])))
 
     @property
     def root(self) -> Array:
@@ -323,7 +328,8 @@ class Boxes:
 class Ratios:
     """The largest ratio of sums of two tables with the same weights (WIDE), in floats.
 
-    The tables are what the R_g,y+1 are at most, and the R_gy at least.
+    The tables are what the R_g,y+1 are at most, and the R_gy at least, which may be 0. A factor
+    that all weights have makes no difference.
     """
 
     def __init__(self, upper: Array, lower: Array) -> None:
@@ -333,10 +339,10 @@ class Ratios:
     def largest(self, high: Array, low: Array) -> Array:
         """Return what the ratio is at most for each row of weights, and each y.
 
-        A sum of G products that are not negative is off by a relative (G + 1) u, but for
-        underflows, which GUARD exceeds, and the order of rho is off by delta = 4 u. So what N_j /
-        D_j is as computed is below theta by a relative (2 G + 8) u + 4 u E at most, to first order;
-        SLACK (G + E) is twice as much and more, as long as it is small.
+        A sum of G products that are not negative is off by a relative (G + 1) u, and the order of
+        rho by delta = 4 u, but for underflows (of a quotient, too), which GUARD exceeds as D_0 is
+        not large. So what N_j / D_j is as computed is below theta by a relative (2 G + 8) u + 4 u E
+        at most, to first order; SLACK (G + E) is twice as much and more, as long as it is small.
         """
         high, low = high.T[self._order], np.maximum(low.T, 0.0)[self._order]
         sums = []
@@ -346,7 +352,7 @@ class Ratios:
             sums.append([above[0], *map(add, below[:-1], above[1:]), below[-1]])
         ratios = ((n + GUARD) / (d - GUARD) for n, d in zip(*sums, strict=True))
         slack = SLACK * (len(self._order) + sums[1][0] / sums[1][-1])
-        sound = (sums[1][-1] > 2 * GUARD) & (slack < 0.25)
+        sound = (sums[1][-1] > 2 * GUARD) & (slack < 0.25) & (sums[1][0] < 2.0**20)
         return np.where(sound, reduce(np.maximum, ratios) * (1 + slack), np.inf).T
 
 
