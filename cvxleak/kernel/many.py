@@ -3,7 +3,8 @@ r"""`Many`: an array of float balls, one for each leaf of a tree, computed with 
 A `Many` (m, r) says that the number that entry i stands for is in [m_i - r_i, m_i + r_i]. What is
 assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * /, sums and products
 of matrices that add their terms in some order, rounded at most once for each + and *, and exact
-frexp, ldexp, rint, nextafter, maximum, comparisons and what only picks entries; nothing of its logarithm and exponential.
+frexp, ldexp, rint, nextafter, maximum, comparisons and what only picks entries; nothing of its
+logarithm and exponential.
 
 Let u = 2^-53. A computed c = fl(a . b) is off by at most u |c| + 2^-1074. In each row of the table
 the exact error is at most the expression in r, whose own rounding (at most 16 operations, together
@@ -22,7 +23,7 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 | ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger | only it is taken |
 | x^p near 0 | t^p, t = x + r_x | it increases, from 0 |
 | x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
-| sum of n products, also of matrices | sum of the products' r, and (n + 2) u sum \|xy\| | Higham, 3.1 |
+| sum of n products, of matrices, too | sum of their r, and (n + 2) u sum \|xy\| | Higham, 3.1 |
 
 Division: |A/B - m| <= |A - mB| / |B|, A - mB = (A - a) + (a - mb) + m (b - B), and |a - mb| is at
 most u|m||b|, or 2^-1074 |b| where m underflows. So the error is at most (r_a + |m| r_b + u|m||b|) /

@@ -236,7 +236,8 @@ class Boxes:
     @property
     def at_once(self) -> int:
         """How many boxes fit into memory together."""
-        return max(1, AT_ONCE // (len(self.rows) * (len(self.q) + self.rows.shape[1])))
+        groups, outputs = self.rows.shape
+        return max(1, AT_ONCE // (groups * (len(self.q.m) + outputs)))
 
     @property
     def root(self) -> Array:
