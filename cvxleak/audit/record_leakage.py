@@ -106,7 +106,10 @@ class RecordLeakage(Problem):
 
     The bound's `lower` is the leakage to the `witness`, an `Adversary`; `upper` is proved for every
     adversary in the class. ``shadow_prices["entropy_floor"]`` estimates dL/db, and
-    ``stats["nodes"]`` counts the nodes of all branch-and-bound trees.
+    ``stats["method"]`` says what bounds it from above. ``stats["nodes"]`` counts the nodes of all
+    branch-and-bound trees, and ``stats["work"]`` multiplications. Where the cheap bounds are not
+    enough, ``stats["time_sharing"]`` is about the least bound that the tree of log-ratios can
+    prove: above it there is only the tree of posterior cells.
 
     Options of `solve`, beside those of every problem:
 

@@ -21,6 +21,7 @@ from cvxleak.core.clock import Clock, Stop, check_progress
 from cvxleak.core.clock import Progress as Report
 from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.core.validation import Array, generator
+from cvxleak.core.work import METER
 from cvxleak.kernel.claims import rules
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
@@ -113,6 +114,7 @@ class Audit:
         self._real = RealCells(problem.mechanism, self._statement) if self._output else None
         self._searches = self._made({} if like is None else like._searches)
         self._known: Found | None = None
+        self._work = 0.0
         self._told: Clock | None = None
 
     @property
@@ -176,6 +178,13 @@ class Audit:
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
         """Work until the gap is closed or something ends it."""
+        spent = METER.spent
+        try:
+            return self._advance(gap, stop)
+        finally:
+            self._work += METER.spent - spent
+
+    def _advance(self, gap: Gap, stop: Stop) -> Stopped:
         real = self._real
         if real is not None:
             self._begin(gap, stop)
@@ -233,13 +242,18 @@ class Audit:
             # Near log|X| a sharper bound may prove less: its multipliers are larger.
             ends, above = (ends[0], known.upper), known.parts[2]
         problem = self.problem
-        counted = {} if self._real is None else {"cells": self._real.views[0].n}
+        counted: dict[str, Any] = {"nodes": self.nodes, "work": self._work}
+        if self._real is not None:
+            counted["cells"] = self._real.views[0].n
+        sharing = [one.sharing.bound for one in self._searches.values() if one.sharing]
+        if sharing:
+            counted["time_sharing"] = max(sharing)
         self._known = Found(
             *ends,
             Adversary(problem.mechanism, records, weights, problem.adversaries),
             (self.content, below, above),
             {"entropy_floor": -search.ascent.multiplier},
-            {"method": _method(above, self._output), "nodes": self.nodes, **counted},
+            {"method": _method(above, self._output), **counted},
         )
         if not self._statement.views[place].exact:
             attained = min(max(self.lower, ends[0]), ends[1])
