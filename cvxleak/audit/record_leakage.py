@@ -108,8 +108,8 @@ class RecordLeakage(Problem):
     adversary in the class. ``shadow_prices["entropy_floor"]`` estimates dL/db, and
     ``stats["method"]`` says what bounds it from above. ``stats["nodes"]`` counts the nodes of all
     branch-and-bound trees, and ``stats["work"]`` multiplications. Where the cheap bounds are not
-    enough, ``stats["time_sharing"]`` is about the least bound that the tree of log-ratios can
-    prove: above it there is only the tree of posterior cells.
+    enough, ``stats["time_sharing"]`` is an estimate of what any bound by log-ratios is at least; if
+    that is above the tolerance, only the tree of posterior cells can close the gap.
 
     Options of `solve`, beside those of every problem:
 

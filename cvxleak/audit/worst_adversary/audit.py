@@ -245,7 +245,12 @@ class Audit:
         counted: dict[str, Any] = {"nodes": self.nodes, "work": self._work}
         if self._real is not None:
             counted["cells"] = self._real.views[0].n
-        sharing = [one.sharing.bound for one in self._searches.values() if one.sharing]
+        # S is not looked for beyond what shows whether it is within the tolerance.
+        sharing = [
+            min(one.sharing.bound, max(one.sharing.least, one.ascent.value))
+            for one in self._searches.values()
+            if one.sharing
+        ]
         if sharing:
             counted["time_sharing"] = max(sharing)
         self._known = Found(

@@ -23,7 +23,7 @@ whether a tree (`LogRatioCells`) is worth growing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -184,6 +184,8 @@ class TimeSharing:
     phi : array, shape (k,)
     found : list of arrays
         Other local maximizers of each value, best first.
+    least : float
+        What S is at least: the most that time sharing gains with the columns that were found.
     """
 
     group: Group
@@ -192,6 +194,7 @@ class TimeSharing:
     laws: list[Array]
     phi: Array
     found: list[Array]
+    least: float = -np.inf
 
     @property
     def scale(self) -> float:
@@ -263,11 +266,14 @@ class TimeSharing:
                 _distinct(np.concatenate(both)) for both in zip(columns, made.found, strict=True)
             ]
             solved = _over_columns(group, columns)
-            if solved is None or group.raised(solved[0]) > target:
+            if solved is None:
                 break
-            _, output, multipliers = solved
+            gain, output, multipliers = solved
+            best = replace(best, least=max(best.least, group.raised(gain)))
+            if best.least > target:
+                break
             made = cls.at(group, output, multipliers, own)
-            best = min(best, made, key=lambda one: one.bound)
+            best = replace(min(best, made, key=lambda one: one.bound), least=best.least)
         return best
 
 
