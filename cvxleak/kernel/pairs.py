@@ -35,7 +35,6 @@ the last one b on it is at most D_inf / b; without orders at most D_inf.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -169,7 +168,7 @@ class GaussianPrivacy(Pairs):
         seen = [(x, y) for x, y in zip(p, r, strict=True) if x]
         charge("ball operations", 40 * len(seen))
         found, under, beside = [arb(0)], fmpq(0), fmpq(0)
-        for x, y in sorted(seen, key=functools.cmp_to_key(_by_ratio)):
+        for x, y in sorted(seen, key=lambda one: one[1] / one[0]):
             under, beside = under + x, beside + y
             found.append(_shift(under, beside))
         return largest(found)
@@ -241,12 +240,6 @@ def _orders(data: Any) -> list[fmpq]:
     found = [proved(x) for x in items(data, "orders")]
     need(all(a < b for a, b in pairwise([fmpq(1), *found])), "orders: increasing, and above 1")
     return found
-
-
-def _by_ratio(one: tuple[fmpq, fmpq], other: tuple[fmpq, fmpq]) -> int:
-    """Compare likelihood ratios x / y: the larger one first, and 1 / 0 before all."""
-    (x, y), (z, w) = one, other
-    return (x * w < z * y) - (x * w > z * y)
 
 
 def _shift(under: fmpq, beside: fmpq) -> arb:
