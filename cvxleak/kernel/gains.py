@@ -22,7 +22,6 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import (
     dot,
-    is_zero,
     largest,
     least,
     log,
@@ -97,7 +96,7 @@ class Gini(Gain):
     def value(self, measure: Sequence[Any]) -> Any:
         """Return the chance that a guess drawn from the belief is right."""
         mass = total(measure)
-        return mass if is_zero(mass) else total(x * x for x in measure) / mass
+        return mass if mass.is_zero() else total(x * x for x in measure) / mass
 
     def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Return 2 r - |r|^2 at each distribution r, the derivative of G."""
@@ -130,7 +129,7 @@ def power(x: Any, p: fmpq) -> Any:
     if isinstance(x, Many):
         return x.power(arb(p))
     if not isinstance(x, arb):
-        return x if is_zero(x) else (log(x) * arb(p)).exp()
+        return x if x.is_zero() else (log(x) * arb(p)).exp()
     if x > 0:
         return (log(x) * arb(p)).exp()
     if x == 0:

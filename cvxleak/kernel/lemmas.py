@@ -30,7 +30,7 @@ from flint import arb, arb_mat
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Balls
-from cvxleak.kernel.numbers import is_zero, least, total, xlogx
+from cvxleak.kernel.numbers import least, total, xlogx
 
 __all__ = ["chords", "contraction", "divergence", "filling", "support"]
 
@@ -80,7 +80,7 @@ def chords(lo: Any, hi: Any, log_t: Any) -> tuple[Any, Any]:
 def divergence(row: Sequence[Any], log_t: Sequence[Any]) -> Any:
     """Return D(R || t) = sum_y R_y log(R_y / t_y); entries that are exactly 0 need no t_y."""
     pairs = zip(row, log_t, strict=True)
-    return total(xlogx(p) - p * g for p, g in pairs if not is_zero(p))
+    return total(xlogx(p) - p * g for p, g in pairs if not p.is_zero())
 
 
 def contraction(rows: Sequence[Sequence[arb]]) -> arb:

@@ -17,7 +17,7 @@ from flint import arb
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Shannon, mean
 from cvxleak.kernel.many import unstacked
-from cvxleak.kernel.numbers import is_zero, largest, log, need, total, xlogx
+from cvxleak.kernel.numbers import largest, log, need, total, xlogx
 from cvxleak.kernel.terms import (
     Law,
     Leaf,
@@ -167,9 +167,9 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
         for fine, coarse in zip(view.rows, small.rows, strict=True):
             terms_ = [leaf.lift(0)]
             for i, part in several:
-                if not is_zero(coarse.lo[i]):
+                if not coarse.lo[i].is_zero():
                     own = [fine.lo[y] for y in part]
-                    spent = [p * g for p, g in zip(own, within[i], strict=True) if not is_zero(p)]
+                    spent = [p * g for p, g in zip(own, within[i], strict=True) if not p.is_zero()]
                     terms_.append(total(map(xlogx, own)) - xlogx(coarse.lo[i]) - total(spent))
             price.append(total(terms_))
         return small, price

@@ -49,7 +49,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from cvxleak.kernel.numbers import Counted, is_zero, precision, upper, xlogx
+from cvxleak.kernel.numbers import Counted, precision, upper, xlogx
 
 __all__ = ["Balls", "Many", "stacked", "unstacked"]
 
@@ -339,7 +339,7 @@ class Balls(np.ndarray):
 
     def is_zero(self) -> bool:
         """Whether all are exactly 0."""
-        return all(map(is_zero, self.ravel()))
+        return all(x.is_zero() for x in self.ravel())
 
     def max(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the larger one, entry by entry."""

@@ -33,7 +33,6 @@ __all__ = [
     "added",
     "ball",
     "dot",
-    "is_zero",
     "largest",
     "law",
     "least",
@@ -195,17 +194,14 @@ class Counted:
     def _holds(self, _: object) -> bool:
         return True
 
+    def is_zero(self) -> bool:
+        """Whether it is exactly 0, so that terms with it may be left out: not certainly."""
+        return False
+
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _count
     __truediv__ = __rtruediv__ = __neg__ = _count
     log = exp = max = _count
     __lt__ = __le__ = __gt__ = __ge__ = _holds
-
-
-def is_zero(x: Any) -> bool:
-    """Whether a number is exactly 0, so that terms with it may be left out."""
-    if isinstance(x, Counted):
-        return False
-    return bool(x == 0) if isinstance(x, arb | fmpq) else x.is_zero()
 
 
 def log(x: Any) -> Any:

@@ -81,7 +81,7 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.covers import check_tree, largest_bound, replay
 from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.many import Balls, Many
-from cvxleak.kernel.numbers import dot, is_zero, need, total, xlogx
+from cvxleak.kernel.numbers import dot, need, total, xlogx
 from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of, packed
 from cvxleak.kernel.values import OneValue
 
@@ -206,7 +206,7 @@ class Boxes:
         charge("ball operations", len(one.rows) * len(order) * (term.x.shape[1] + 10))
         others = set(range(len(one.log_t))) - set(order)
         for row in one.rows:
-            need(all(is_zero(row.lo[y]) for y in others), "ratio: an output that is not listed")
+            need(all(row.lo[y].is_zero() for y in others), "ratio: an output that is not listed")
             need(all(row.lo[y] > 0 for y in order), "ratio: rows with zeros")
         need(one.scale > 0, "ratio: a multiplier of 0")
         rows: Any = Balls.of([[row.lo[y] for y in order] for row in one.rows])

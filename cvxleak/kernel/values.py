@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from flint import arb
 
 from cvxleak.kernel.lemmas import contraction
-from cvxleak.kernel.numbers import dot, is_zero, log, need, soft, total
+from cvxleak.kernel.numbers import dot, log, need, soft, total
 from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of
 from cvxleak.kernel.view import Row
 
@@ -59,13 +59,13 @@ class Contraction(Rule, rule="contraction", gives="V", when=["exact rows"]):
         slopes = list(map(_slope, means, subject.log_t))
         lines = []
         for row, base, x in zip(rows, subject.base, w, strict=True):
-            spread = total(p * s for p, s in zip(row, slopes, strict=True) if not is_zero(p))
+            spread = total(p * s for p, s in zip(row, slopes, strict=True) if not p.is_zero())
             lines.append(spread + base - eta * log(x))
         return soft(lines, (subject.scale - eta).max(arb(0)))
 
 
 def _slope(mean: arb, log_t: arb) -> arb:
     """Return what is not below log((wR)_y / t_y); anything for an output that no group has."""
-    if is_zero(mean):
+    if mean.is_zero():
         return arb(0)
     return log(mean if mean > 0 else arb(mean.upper())) - log_t

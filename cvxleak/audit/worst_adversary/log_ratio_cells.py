@@ -28,7 +28,6 @@ from cvxleak.audit.worst_adversary.time_sharing import (
 )
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.kernel.numbers import is_zero
 from cvxleak.kernel.ratio import STEPS
 from cvxleak.kernel.reading import pack
 from cvxleak.solvers.best_first import BestFirst, Bounded
@@ -151,7 +150,7 @@ def possible(group: Group) -> bool:
         others = set(range(value.rows.shape[1])) - set(value.used.tolist())
         unused = [group.view.rows[g].lo[y] for g in own for i in others for y in group.parts[i]]
         # What is 0 as a float may be positive.
-        if not ((value.rows[:, value.used] > 0).all() and all(map(is_zero, unused))):
+        if not ((value.rows[:, value.used] > 0).all() and all(x.is_zero() for x in unused)):
             return False
     return True
 
