@@ -13,7 +13,7 @@ from flint import arb
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.majorants import Tangents
-from cvxleak.kernel.numbers import ball, dot, largest, law, least, log, need, proved, soft
+from cvxleak.kernel.numbers import ball, dot, largest, law, least, need, proved, soft
 from cvxleak.kernel.terms import (
     Leaf,
     Numbers,
@@ -86,7 +86,7 @@ class Choices(
         for weights, chosen in zip(self.inputs.tolist(), product(*subject.of), strict=True):
             p = [ball(x) for x in law([proved(x) for x in weights])]
             rows = [subject.rows[g].lo for g in chosen]
-            log_t = [log(dot(p, column)) for column in zip(*rows, strict=True)]
+            log_t = [dot(p, column).log() for column in zip(*rows, strict=True)]
             capacities.append(largest(divergence(row, log_t) for row in rows))
         found = largest(capacities)
         return found if subject.extra is None else found + largest(subject.extra)

@@ -42,7 +42,6 @@ from cvxleak.kernel.numbers import (
     dot,
     largest,
     law,
-    log,
     need,
     proved,
     rational,
@@ -120,7 +119,7 @@ class RenyiCapacity:
             p = [x for x, _ in used]
             sums = (dot(p, [power(q, self.order) for q in column]) for column in columns)
             mass = total(power(x, 1 / self.order) for x in sums)
-            found = log(mass) * arb(self.order / (self.order - 1))
+            found = mass.log() * arb(self.order / (self.order - 1))
         return found if found > 0 else arb(0)
 
 

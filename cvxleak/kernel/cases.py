@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain
 from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import largest, least, log, need
+from cvxleak.kernel.numbers import largest, least, need
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.view import Row
 
@@ -183,7 +183,7 @@ def leaked(rows: Array, weights: Array, own: Sequence[Law]) -> Array:
         means = far.inner(Many(vertices, vertices * 2.0**-52))
     mass = least(Many(rows[:, a]).inner(one) for a in range(rows.shape[1]))
     worst = largest(means[:, v] for v in range(len(own)))
-    found = worst + Many(s).inner(one) - mass + (1 - mass) * log(arb(k))
+    found = worst + Many(s).inner(one) - mass + (1 - mass) * arb(k).log()
     return np.where(found.certain(), found.upper(), np.inf)
 
 

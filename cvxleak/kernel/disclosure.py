@@ -32,7 +32,7 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import audited_groups, read_mechanism
-from cvxleak.kernel.numbers import largest, log, need, proved, total
+from cvxleak.kernel.numbers import largest, need, proved, total
 from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import View, view_of
@@ -78,7 +78,7 @@ class TotalDisclosure:
             if all(owners[y] == a for y in outputs):
                 counts[a] += m
         need(all(counts), "a value without contexts whose outputs all belong to it")
-        return log(arb(view.k)) + total(log(arb(m)) for m in counts) / view.k
+        return arb(view.k).log() + total(arb(m).log() for m in counts) / view.k
 
 
 def _groups(view: View) -> Groups:
@@ -123,4 +123,4 @@ def _at_leaf(
     if len(left) < len(weights):
         return []
     most = sum((max(weights[a] * x for a, x in own.items()) for own in spread), fmpq(0))
-    return [log(arb(most)) - total(log(arb(x)) for x in weights) / len(weights)]
+    return [arb(most).log() - total(arb(x).log() for x in weights) / len(weights)]

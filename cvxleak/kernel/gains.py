@@ -24,7 +24,6 @@ from cvxleak.kernel.numbers import (
     dot,
     largest,
     least,
-    log,
     need,
     rational,
     total,
@@ -61,7 +60,7 @@ class Shannon(Gain):
 
     def tangents(self, points: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """Return log r at each distribution r (Gibbs)."""
-        return [[log(x) for x in r] for r in points]
+        return [[x.log() for x in r] for r in points]
 
 
 @dataclass(frozen=True)
@@ -129,14 +128,14 @@ def power(x: Any, p: fmpq) -> Any:
     if isinstance(x, Many):
         return x.power(arb(p))
     if not isinstance(x, arb):
-        return x if x.is_zero() else (log(x) * arb(p)).exp()
+        return x if x.is_zero() else (x.log() * arb(p)).exp()
     if x > 0:
-        return (log(x) * arb(p)).exp()
+        return (x.log() * arb(p)).exp()
     if x == 0:
         return arb(0)
     top = x.upper()
     need(top > 0, "a power of a negative number")
-    return arb(0).union((log(top) * arb(p)).exp())
+    return arb(0).union((top.log() * arb(p)).exp())
 
 
 KEYS = {"arimoto": ("alpha",), "matrix": ("table",), "tries": ("tries",)}

@@ -61,7 +61,7 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, simplex
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
-from cvxleak.kernel.numbers import largest, law, log, need, proved, rational, total, xlogx
+from cvxleak.kernel.numbers import largest, law, need, proved, rational, total, xlogx
 from cvxleak.kernel.reading import array, count, end_term, items, parts
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.terms import Leaf
@@ -298,7 +298,7 @@ class ProductLeakage:
             ends = leaked(rows, table[start : start + len(rows)], own)
             worst, start = max(worst, float(ends.max())), start + len(rows)
         need(math.isfinite(worst), "inputs: they give probability 0 to an output of their rows")
-        return arb(worst).min(log(arb(len(own[0]))))
+        return arb(worst).min(arb(len(own[0])).log())
 
     def _most_gained(self, people: Sequence[Person], audited: int) -> arb:
         """Return the largest gain of a case, or of a context."""

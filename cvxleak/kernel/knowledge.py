@@ -35,7 +35,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.numbers import ball, law, log, need, rational, total
+from cvxleak.kernel.numbers import ball, law, need, rational, total
 from cvxleak.kernel.reading import count, items, parts
 from cvxleak.kernel.space import LONGEST, Space, Total, read_query, steps, together
 from cvxleak.kernel.view import Limit, Row, View, view_of
@@ -166,7 +166,7 @@ class Near:
             pairs = zip(counts, labels, strict=True)
             return [m / prod((p**n for p, n in label), start=fmpq(1)) for m, label in pairs]
 
-        costs = [total(log(ball(p)) * n for p, n in label) for label in labels]
+        costs = [total(ball(p).log() * n for p, n in label) for label in labels]
         return [Limit([arb(0) + x for x in costs], self.radius, fmpq(1), center)]
 
 

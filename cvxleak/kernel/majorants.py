@@ -17,7 +17,7 @@ from flint import arb
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Shannon, mean
 from cvxleak.kernel.many import unstacked
-from cvxleak.kernel.numbers import largest, log, need, total, xlogx
+from cvxleak.kernel.numbers import largest, need, total, xlogx
 from cvxleak.kernel.terms import (
     Law,
     Leaf,
@@ -93,7 +93,7 @@ class Share(Rule, rule="share", gives="J", when=["information", "no cover around
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return kappa = 0."""
-        sharing = Sharing(arb(1), [log(x) for x in self.t.at(leaf)], subject.rows, self.values)
+        sharing = Sharing(arb(1), [x.log() for x in self.t.at(leaf)], subject.rows, self.values)
         return Majorant(arb(0), [arb(0)] * len(subject.rows), sharing)
 
 
@@ -162,7 +162,9 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
         small = view.merge(self.parts)
         t = self.t.at(leaf)
         several = [(i, part) for i, part in enumerate(self.parts) if len(part) > 1]
-        within = {i: [log(t[y] / total(t[z] for z in part)) for y in part] for i, part in several}
+        within = {
+            i: [(t[y] / total(t[z] for z in part)).log() for y in part] for i, part in several
+        }
         price = []
         for fine, coarse in zip(view.rows, small.rows, strict=True):
             terms_ = [leaf.lift(0)]

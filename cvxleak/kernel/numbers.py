@@ -36,7 +36,6 @@ __all__ = [
     "largest",
     "law",
     "least",
-    "log",
     "lower",
     "need",
     "precision",
@@ -202,11 +201,6 @@ class Counted:
     __truediv__ = __rtruediv__ = __neg__ = _count
     log = exp = max = _count
     __lt__ = __le__ = __gt__ = __ge__ = _holds
-
-
-def log(x: Any) -> Any:
-    """Return the logarithm."""
-    return x.log()
 
 
 def total(terms: Iterable[Any]) -> Any:

@@ -45,7 +45,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import read_channel
-from cvxleak.kernel.numbers import ball, largest, law, log, need, proved, rational, soft, total
+from cvxleak.kernel.numbers import ball, largest, law, need, proved, rational, soft, total
 from cvxleak.kernel.reading import count, end_term, items, parts
 from cvxleak.kernel.terms import Leaf
 
@@ -220,12 +220,12 @@ def renyi_divergence(p: Sequence[Any], r: Sequence[Any], order: fmpq | None) -> 
     if not both or (len(both) < len(seen) and (order is None or order > 1)):
         return arb.pos_inf()
     if order is None:
-        return log(arb(largest(x / y for x, y in both)))
+        return arb(largest(x / y for x, y in both)).log()
     return _of_order(_logarithms(both), order)
 
 
 def _logarithms(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[arb, arb]]:
-    return [(log(arb(x)), log(arb(y))) for x, y in pairs]
+    return [(arb(x).log(), arb(y).log()) for x, y in pairs]
 
 
 def _of_order(logs: Sequence[tuple[arb, arb]], order: fmpq) -> arb:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from flint import arb
 
 from cvxleak.kernel.lemmas import contraction
-from cvxleak.kernel.numbers import dot, log, need, soft, total
+from cvxleak.kernel.numbers import dot, need, soft, total
 from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of
 from cvxleak.kernel.view import Row
 
@@ -60,7 +60,7 @@ class Contraction(Rule, rule="contraction", gives="V", when=["exact rows"]):
         lines = []
         for row, base, x in zip(rows, subject.base, w, strict=True):
             spread = total(p * s for p, s in zip(row, slopes, strict=True) if not p.is_zero())
-            lines.append(spread + base - eta * log(x))
+            lines.append(spread + base - eta * x.log())
         return soft(lines, (subject.scale - eta).max(arb(0)))
 
 
@@ -68,4 +68,4 @@ def _slope(mean: arb, log_t: arb) -> arb:
     """Return what is not below log((wR)_y / t_y); anything for an output that no group has."""
     if mean.is_zero():
         return arb(0)
-    return log(mean if mean > 0 else arb(mean.upper())) - log_t
+    return (mean if mean > 0 else arb(mean.upper())).log() - log_t

@@ -17,7 +17,7 @@ from flint import arb
 
 from cvxleak.kernel.covers import Cells, PosteriorCells
 from cvxleak.kernel.majorants import Majorant
-from cvxleak.kernel.numbers import RefusedError, ball, log, precision, upper
+from cvxleak.kernel.numbers import RefusedError, ball, precision, upper
 from cvxleak.kernel.terms import RULES, Leaf, Shape, read_term
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row, View
@@ -188,7 +188,7 @@ def random_value(rng: np.random.Generator, view: View, a: int) -> OneValue:
         [view.rows[g] for g in view.of[a]],
         [ball(float(x)) for x in rng.normal(size=len(view.of[a])).round(3)],
         ball(float(rng.choice([0, 1e-9, 0.125, 0.5, 1, 2]))),
-        [log(x / mass) for x in t],
+        [(x / mass).log() for x in t],
     )
 
 
