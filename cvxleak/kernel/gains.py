@@ -127,8 +127,6 @@ def power(x: Any, p: fmpq) -> Any:
         return np.frompyfunc(lambda one: power(one, p), 1, 1)(x)
     if isinstance(x, Many):
         return x.power(arb(p))
-    if not isinstance(x, arb):
-        return x if x.is_zero() else (x.log() * arb(p)).exp()
     if x > 0:
         return (x.log() * arb(p)).exp()
     if x == 0:

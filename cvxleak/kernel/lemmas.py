@@ -45,7 +45,7 @@ def support(lo: Any, hi: Any, x: Any) -> Any:
     """
     tau = _threshold(lo.m, hi.m, x.m)
     away = x - tau
-    return away.inner(lo, 0) + away.positive().inner(hi - lo, 0) + tau
+    return away.inner(lo, 0) + away.max(0.0).inner(hi - lo, 0) + tau
 
 
 def _threshold(lo: Any, hi: Any, x: Any) -> Any:

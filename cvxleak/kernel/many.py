@@ -19,7 +19,6 @@ below a relative 2^-48, and an underflow below 2^-1000) `_outward` adds.
 | exp a, r_a < 1/4 | m (2 r_a + (101 + 4\|a\|) u) | e^r - 1 <= 1.2 r, and `_exp` |
 | exp a, a < -699, r_a < 1/4 | 3 m, m = e^max(a, -700) | it is in (0, 4 m] |
 | max(a, b) | max(r_a, r_b) | it is Lipschitz in the largest norm |
-| max(a, 0) | r_a | it is Lipschitz |
 | ... if \|a - b\| > 4 max(r_a, r_b) | that of the larger | only it is taken |
 | x^p near 0 | t^p, t = x + r_x | it increases, from 0 |
 | x log x near 0 | t (2 + \|log t\|), t = x + r_x < 1/4 | it is in [t log t, 0] for 0 <= X <= t |
@@ -35,8 +34,7 @@ a small divisor would make large.
 
 Where no such bound holds the radius is infinite, and a radius that is infinite or no number stays
 so: the leaf is then evaluated in balls. An operation never drops one. A number that is exactly 0
-has m = r = 0; results of operations never do, except for `of`, -x, max, x log x, powers and the
-positive part.
+has m = r = 0; results of operations never do, except for `of`, -x, max, x log x and powers.
 """
 
 from __future__ import annotations
@@ -240,10 +238,6 @@ class Many:
         r = np.where(np.abs(above) > 4 * r, np.where(above > 0, self.r, b.r), r)
         return Many(np.maximum(self.m, b.m), r)
 
-    def positive(self) -> Many:
-        """Return the number or 0, whichever is larger."""
-        return Many(np.maximum(self.m, 0.0), self.r)
-
     def xlogx(self) -> Many:
         """Return x log x of a number >= 0; of an exact 0 an exact 0."""
         most = self.m + self.r
@@ -344,10 +338,6 @@ class Balls(np.ndarray):
     def max(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the larger one, entry by entry."""
         return _largest(self, other)
-
-    def positive(self) -> Any:
-        """Return the number or 0, whichever is larger."""
-        return _largest(self, 0.0)
 
     def inner(self, other: Any, axis: int = -1) -> Any:
         """Return inner products along an axis."""

@@ -87,7 +87,7 @@ UNARY: dict[str, tuple[Callable[[Many], Many], Callable[[arb], arb | None], bool
     "log": (lambda a: a.log(), _logarithm, True),
     "xlogx": (lambda a: a.xlogx(), _x_log_x, False),
     "power": (lambda a: a.power(arb(3) / 7), _power, False),
-    "positive": (lambda a: a.positive(), lambda x: x.max(arb(0)), True),
+    "positive": (lambda a: a.max(0.0), lambda x: x.max(arb(0)), True),
 }
 BINARY: dict[str, tuple[Callable[[Many, Many], Many], Callable[[arb, arb], arb | None]]] = {
     "add": (lambda a, b: a + b, lambda x, y: x + y),
