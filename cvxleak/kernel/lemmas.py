@@ -43,26 +43,18 @@ def support(lo: Any, hi: Any, x: Any) -> Any:
 
     The first axis of the arrays has the coordinates.
     """
-    tau = _threshold(lo.m, hi.m, x.m)
+    place, _ = filling(lo.m, hi.m, x.m)
+    tau = np.take_along_axis(x.m, place, 0)[0]
     away = x - tau
     return away.inner(lo, 0) + away.max(0.0).inner(hi - lo, 0) + tau
 
 
-def _threshold(lo: Any, hi: Any, x: Any) -> Any:
-    """Return where filling the largest x first stops (untrusted)."""
+def filling(lo: Any, hi: Any, x: Any) -> tuple[Any, Any]:
+    """Return where filling the largest x first stops, and what it then lacks (untrusted)."""
     order, room = np.argsort(-x, axis=0), np.broadcast_to(hi - lo, x.shape)
-    filled = np.cumsum(np.take_along_axis(room, order, 0), axis=0)
-    at = np.minimum((filled < 1 - lo.sum(0)).sum(0), len(x) - 1)
-    place = np.take_along_axis(order, at[None], 0)
-    return np.take_along_axis(x, place, 0)[0]
-
-
-def filling(lo: Any, hi: Any, x: Any) -> tuple[int, float]:
-    """Return where filling the largest x first stops, and how far it is filled (untrusted)."""
-    order = np.argsort(-x)
-    left = 1 - lo.sum() - np.cumsum((hi - lo)[order])
-    at = min(int((left > 0).sum()), len(x) - 1)
-    return int(order[at]), float(hi[order[at]] + min(left[at], 0.0))
+    left = 1 - lo.sum(0) - np.cumsum(np.take_along_axis(room, order, 0), axis=0)
+    at = np.minimum((left > 0).sum(0), len(x) - 1)[None]
+    return np.take_along_axis(order, at, 0), np.take_along_axis(left, at, 0)
 
 
 def chords(lo: Any, hi: Any, log_t: Any) -> tuple[Any, Any]:

@@ -199,7 +199,7 @@ class Counted:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _count
     __truediv__ = __rtruediv__ = __neg__ = _count
-    log = exp = max = _count
+    log = exp = max = mid = _count
     __lt__ = __le__ = __gt__ = __ge__ = _holds
 
 
@@ -261,13 +261,12 @@ def soft(terms: Sequence[Any], scale: Any) -> Any:
     """
     if len(terms) == 1:
         return terms[0]
-    if isinstance(scale, arb):
-        if not scale > 0:
-            need(scale.is_finite() and scale.upper() >= 0, "a scale that may be negative")
-            scale = scale.upper()
-        if scale == 0:
-            return largest(terms)
-    elif not isinstance(scale, Counted):
+    if hasattr(scale, "soft"):
         return scale.soft(terms)
-    top = largest(x.mid() for x in terms) if isinstance(scale, arb) else scale
+    if not scale > 0:
+        need(scale.is_finite() and scale.upper() >= 0, "a scale that may be negative")
+        scale = scale.upper()
+    if scale == 0:
+        return largest(terms)
+    top = largest(x.mid() for x in terms)
     return top + scale * total(((x - top) / scale).exp() for x in terms).log()

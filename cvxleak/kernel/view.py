@@ -58,11 +58,12 @@ class Row:
         lo, hi = self._ends
         slopes, rest = chords(lo, hi, Balls.of(log_t))
         found = support(lo, hi, slopes) + rest
-        y, at = filling(lo.m, hi.m, slopes.m)
-        if not cuts or not lo[y] < arb(at) < hi[y]:
+        y, left = (x.item() for x in filling(lo.m, hi.m, slopes.m))
+        at = arb(hi.m[y] + min(left, 0.0))
+        if not cuts or not lo[y] < at < hi[y]:
             return found
-        below = replace(self, hi=[*self.hi[:y], arb(at), *self.hi[y + 1 :]])
-        above = replace(self, lo=[*self.lo[:y], arb(at), *self.lo[y + 1 :]])
+        below = replace(self, hi=[*self.hi[:y], at, *self.hi[y + 1 :]])
+        above = replace(self, lo=[*self.lo[:y], at, *self.lo[y + 1 :]])
         return found.min(largest(half.divergence(log_t, cuts - 1) for half in (below, above)))
 
     @cached_property
