@@ -16,6 +16,7 @@ from flint import arb
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Shannon, mean
+from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.many import unstacked
 from cvxleak.kernel.numbers import largest, need, total, xlogx
 from cvxleak.kernel.terms import (
@@ -159,22 +160,16 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
         return replace(found, c=c)
 
     def _merged(self, view: View, leaf: Leaf) -> tuple[View, list[Any]]:
-        small = view.merge(self.parts)
-        t = self.t.at(leaf)
-        several = [(i, part) for i, part in enumerate(self.parts) if len(part) > 1]
-        within = {
-            i: [(t[y] / total(t[z] for z in part)).log() for y in part] for i, part in several
-        }
-        price = []
-        for fine, coarse in zip(view.rows, small.rows, strict=True):
-            terms_ = [leaf.lift(0)]
-            for i, part in several:
-                if not coarse.lo[i].is_zero():
-                    own = [fine.lo[y] for y in part]
-                    spent = [p * g for p, g in zip(own, within[i], strict=True) if not p.is_zero()]
-                    terms_.append(total(map(xlogx, own)) - xlogx(coarse.lo[i]) - total(spent))
-            price.append(total(terms_))
-        return small, price
+        small, t = view.merge(self.parts), self.t.at(leaf)
+        # log t(y|y'); t need not be positive where an output is a part of its own.
+        within = [leaf.lift(0)] * view.n
+        for part in self.parts:
+            if len(part) > 1:
+                mass = total(t[y] for y in part)
+                for y in part:
+                    within[y] = (t[y] / mass).log()
+        pairs = zip(view.rows, small.rows, strict=True)
+        return small, [divergence(x.lo, within) - total(map(xlogx, y.lo)) for x, y in pairs]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
