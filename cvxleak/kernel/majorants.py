@@ -7,8 +7,9 @@ A majorant is kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), where psi_a(v) = D
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import mul
 from typing import Any
 
@@ -154,22 +155,25 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return that of the merged outputs with the price added."""
-        small, price = subject.keep(self, lambda: self._merged(subject, leaf))
+        small, price = _merged(self, subject, leaf.lift)
         found = self.of.conclude(small, leaf)
         c = [x + y for x, y in zip(found.c, price, strict=True)]
         return replace(found, c=c)
 
-    def _merged(self, view: View, leaf: Leaf) -> tuple[View, list[Any]]:
-        small, t = view.merge(self.parts), self.t.at(leaf)
-        # log t(y|y'); t need not be positive where an output is a part of its own.
-        within = [leaf.lift(0)] * view.n
-        for part in self.parts:
-            if len(part) > 1:
-                mass = total(t[y] for y in part)
-                for y in part:
-                    within[y] = (t[y] / mass).log()
-        pairs = zip(view.rows, small.rows, strict=True)
-        return small, [divergence(x.lo, within) - total(map(xlogx, y.lo)) for x, y in pairs]
+
+@lru_cache(4)
+def _merged(price: Price, view: View, lift: Callable[[Any], Any]) -> tuple[View, list[Any]]:
+    """Return the merged view, and D(R_g || t) - D(R'_g || t'); once for all leaves of a cover."""
+    small, t = view.merge(price.parts), price.t.at(Leaf(lift))
+    # log t(y|y'); t need not be positive where an output is a part of its own.
+    within = [lift(0)] * view.n
+    for part in price.parts:
+        if len(part) > 1:
+            mass = total(t[y] for y in part)
+            for y in part:
+                within[y] = (t[y] / mass).log()
+    pairs = zip(view.rows, small.rows, strict=True)
+    return small, [divergence(x.lo, within) - total(map(xlogx, y.lo)) for x, y in pairs]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -205,7 +209,7 @@ class Smoothed(
         rows = [
             Row([left * x + y for x, y in zip(row.lo, drawn, strict=True)]) for row in subject.rows
         ]
-        found = self.of.conclude(replace(subject, rows=rows, extra=None, known={}), leaf)
+        found = self.of.conclude(replace(subject, rows=rows, extra=None), leaf)
         rest = -(xlogx(s) + xlogx(left)) / left
         sharing = found.sharing and replace(found.sharing, q=found.sharing.q / left)
         return Majorant(found.kappa / left, [x / left + rest for x in found.c], sharing)

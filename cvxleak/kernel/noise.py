@@ -93,7 +93,7 @@ class Cells:
 
     def of(self, view: View) -> View:
         """Return a view of the cells alone."""
-        return replace(view, rows=[self.rows[place] for place in _places(view)], known={})
+        return replace(view, rows=[self.rows[place] for place in _places(view)])
 
     def priced(self, view: View) -> View:
         """Return a view of the cells, and what the place in a cell tells as `extra`."""

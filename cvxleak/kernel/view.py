@@ -124,8 +124,6 @@ class View:
         How many contexts of a group lead to each place of the query's value.
     labels : sequence, length N
         What of a group's contexts limits depend on.
-    known : dict
-        What rules keep of it; never part of a file.
     """
 
     rows: Sequence[Row]
@@ -140,7 +138,6 @@ class View:
     merged: Sequence[Sequence[int]] | None = None
     within: Sequence[Mapping[Any, int]] = ()
     labels: Sequence[Any] = ()
-    known: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def k(self) -> int:
@@ -167,12 +164,6 @@ class View:
         """Whether J is I(A;Y)."""
         return isinstance(self.gain, Shannon) and self.times is not None and self.times == 1
 
-    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` returns, made once."""
-        if key not in self.known:
-            self.known[key] = make()
-        return self.known[key]
-
     def lifted(self, lift: Callable[[Any], Any]) -> View:
         """Return it in another type of numbers."""
         return replace(
@@ -182,14 +173,13 @@ class View:
             floor=lift(self.floor),
             limits=[limit.lifted(lift) for limit in self.limits],
             extra=None if self.extra is None else [lift(x) for x in self.extra],
-            known={},
         )
 
     def merge(self, partition: Sequence[Sequence[int]]) -> View:
         """Return it with the outputs of each part merged into one."""
         need(self.exact and self.merged is None, "outputs merged twice, or those of a set")
         rows = [Row([total(row.lo[y] for y in part) for part in partition]) for row in self.rows]
-        return replace(self, rows=rows, merged=partition, known={})
+        return replace(self, rows=rows, merged=partition)
 
 
 def view_of(
