@@ -33,7 +33,7 @@ from cvxleak.kernel.pairs import (
     PrivacyProfile,
     RenyiPrivacy,
 )
-from cvxleak.kernel.reading import bound, parts
+from cvxleak.kernel.reading import bound, chosen, parts
 from cvxleak.kernel.terms import Leaf, Rule
 
 __all__ = ["FORMAT", "KINDS", "SCHEMA", "Checked", "Statement", "check", "digest", "outline"]
@@ -115,14 +115,11 @@ def check(data: Any) -> dict[str, Checked]:
     parts(data, keys, "a certificate")
     need(data["format"] == FORMAT and data["schema_version"] == SCHEMA, "no file of schema 3")
     need(data["sha256"] == digest(data), "sha256: the file was changed")
-    need(
-        isinstance(data["kind"], str) and data["kind"] in KINDS,
-        f"no such kind: {data['kind']!r:.40}",
-    )
+    kind = chosen(data, "a certificate", KINDS)
     need(isinstance(data["ends"], Mapping) and data["ends"], "no end is claimed")
     parts(data["ends"], (), "ends", {"lower", "upper"})
     with precision(), limited():
-        statement = KINDS[data["kind"]].read(data["problem"])
+        statement = KINDS[kind].read(data["problem"])
         return {name: _end(statement, name, end) for name, end in data["ends"].items()}
 
 

@@ -29,7 +29,7 @@ from cvxleak.kernel.numbers import (
     total,
     xlogx,
 )
-from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.reading import chosen, count, items, parts
 
 __all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "lowest", "mean", "power", "read_gain"]
 
@@ -142,9 +142,7 @@ KEYS = {"arimoto": ("alpha",), "matrix": ("table",), "tries": ("tries",)}
 
 def read_gain(data: Any, k: int) -> Gain:
     """Return the gain of a file's problem, for k values."""
-    need(isinstance(data, dict) and "kind" in data, "a gain: expected an object with its kind")
-    kind = data["kind"]
-    need(kind in ["shannon", "gini", "guess", *KEYS], f"no such gain: {kind!r:.40}")
+    kind = chosen(data, "a gain", ["shannon", "gini", "guess", *KEYS])
     parts(data, {"kind", *KEYS.get(kind, ())}, "a gain")
     if kind in ("shannon", "gini"):
         return Shannon() if kind == "shannon" else Gini()

@@ -62,7 +62,7 @@ from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, s
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
 from cvxleak.kernel.numbers import largest, law, need, proved, rational, total, xlogx
-from cvxleak.kernel.reading import array, count, end_term, items, parts
+from cvxleak.kernel.reading import array, chosen, count, end_term, items, parts
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import Row
@@ -141,8 +141,7 @@ class ProductLeakage:
 
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the bound of a term: CORNER, or an audit without independence."""
-        need(isinstance(data, dict) and "rule" in data, "an upper end: expected a rule")
-        if data["rule"] == "audit":
+        if chosen(data, "an upper end", ("audit", "contexts", "corners"), "rule") == "audit":
             parts(data, {"rule", "groups"}, "an upper end")
             need(self.laws is None, "audit: a floor on the sum is needed")
             term = {"rule": "max", "groups": data["groups"]}

@@ -36,7 +36,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import ball, law, need, rational, total
-from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.reading import chosen, count, items, parts
 from cvxleak.kernel.space import LONGEST, Space, Total, read_query, steps, together
 from cvxleak.kernel.view import Limit, Row, View, view_of
 
@@ -255,17 +255,14 @@ def read_knowledge(data: Any, space: Space) -> Knowledge:
 
 
 def _read(data: Any, space: Space) -> Piece:
-    need(
-        isinstance(data, Mapping) and "kind" in data, "adversaries: expected an object with a kind"
-    )
-    if data["kind"] == "expectation":
+    kind = chosen(data, "what is known", ("expectation", "marginals", "relative-entropy"))
+    if kind == "expectation":
         return _read_mean(data, space)
-    if data["kind"] == "marginals":
+    if kind == "marginals":
         parts(data, {"kind", "law", "records"}, "marginals")
         named = set(_records(data["records"], space))
         marks = [(i in named, 1) for i in range(space.records)]
         return Marginals(marks, law(items(data["law"], "law"), "marginals"))
-    need(data["kind"] == "relative-entropy", f"no such knowledge: {data['kind']!r:.40}")
     return _read_near(data, space)
 
 

@@ -44,7 +44,7 @@ from cvxleak.kernel.numbers import (
     upper,
     xlogx,
 )
-from cvxleak.kernel.reading import count, end_term, items, parts
+from cvxleak.kernel.reading import chosen, count, end_term, items, parts
 from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View
@@ -277,8 +277,7 @@ def read_form(problem: Mapping[str, Any]) -> Any:
     if not {"gain", "form"} & set(problem):
         return 1
     need({"gain", "form"} <= set(problem), "a gain and its form come together")
-    need(problem["form"] in [*FORMS], f"no such form: {problem['form']!r:.40}")
-    return FORMS[problem["form"]]
+    return FORMS[chosen(problem, "the problem", FORMS, "form")]
 
 
 def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:

@@ -57,7 +57,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import ball, dot, largest, need, proved, rational
-from cvxleak.kernel.reading import array, items, parts
+from cvxleak.kernel.reading import array, chosen, items, parts
 from cvxleak.kernel.space import Space, label
 from cvxleak.kernel.view import Row, View
 
@@ -321,9 +321,7 @@ def read_output(data: Any, space: Space) -> Output:
 
 
 def _read_noise(data: Any) -> tuple[str, fmpq]:
-    need(isinstance(data, Mapping) and "kind" in data, "noise: expected an object with its kind")
-    kind: Any = data["kind"]
-    need(isinstance(kind, str) and kind in PARAMETERS, f"no such noise: {kind!r:.40}")
+    kind = chosen(data, "noise", PARAMETERS)
     name = PARAMETERS[kind]
     width = rational(parts(data, {"kind", name}, "noise")[name])
     need(width > 0, f"noise: {name} is not positive")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import RefusedError, need, rational
 
-__all__ = ["array", "bound", "count", "end_term", "items", "pack", "parts"]
+__all__ = ["array", "bound", "chosen", "count", "end_term", "items", "pack", "parts"]
 
 DTYPES = ("<f8", "<f4", "<i4")
 MOST_BYTES = 1 << 29
@@ -38,8 +38,16 @@ def end_term(
 ) -> Mapping[str, Any]:
     """Return the term of an end, of this rule, with exactly its keys and perhaps those in `may`."""
     parts(data, {"rule", *keys}, what, may)
-    need(data["rule"] == rule, f"no such rule of {what}: {data['rule']!r:.40}")
+    chosen(data, what, (rule,), "rule")
     return data
+
+
+def chosen(value: Any, what: str, known: Collection[str], key: str = "kind") -> str:
+    """Return which of the known texts an object has at a key."""
+    need(isinstance(value, Mapping) and key in value, f"{what}: expected an object with its {key}")
+    found = value[key]
+    need(isinstance(found, str) and found in known, f"no such {key} of {what}: {found!r:.40}")
+    return found
 
 
 def items(value: Any, what: str, length: int | None = None) -> list[Any]:

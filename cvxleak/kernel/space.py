@@ -25,7 +25,7 @@ from flint import fmpz_poly
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import RefusedError, need
-from cvxleak.kernel.reading import count, items, parts
+from cvxleak.kernel.reading import chosen, count, items, parts
 
 __all__ = ["Run", "Space", "Total", "label", "read_query", "steps", "together"]
 
@@ -215,13 +215,11 @@ def _line(totals: Sequence[Total]) -> tuple[Total, Total, list[int]]:
 
 def read_query(data: Any) -> Space:
     """Return the space and query of a file's problem."""
-    need(isinstance(data, Mapping) and "kind" in data, "a query: expected an object with its kind")
-    if data["kind"] == "table":
+    if chosen(data, "a query", ("additive", "table")) == "table":
         return _table(data)
     parts(
         data, {"kind", "space", "contributions", "totals", "values", "modulus"}, "an additive query"
     )
-    need(data["kind"] == "additive", f"no such query: {data['kind']!r:.40}")
     modulus = 0 if data["modulus"] is None else count(data["modulus"], "modulus", 1)
     alphabets = _alphabets(data["space"])
     contributions = [

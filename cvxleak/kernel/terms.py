@@ -26,7 +26,7 @@ import numpy as np
 
 from cvxleak.kernel.many import stacked, unstacked
 from cvxleak.kernel.numbers import ball, law, need, proved
-from cvxleak.kernel.reading import array, count, items, parts
+from cvxleak.kernel.reading import array, chosen, count, items, parts
 from cvxleak.kernel.view import View
 
 __all__ = [
@@ -301,10 +301,7 @@ class Rule:
 
 def read_term(data: Any, judgement: str, shape: Shape) -> Any:
     """Return a term, typed: of a rule that concludes the judgement, under its conditions."""
-    need(isinstance(data, dict) and type(data.get("rule")) is str, "a term: expected a rule")
-    cls = RULES.get(data["rule"])
-    need(cls is not None, f"no such rule: {data['rule']!r:.40}")
-    assert cls is not None
+    cls = RULES[chosen(data, "a term", RULES, "rule")]
     need(cls.gives == judgement, f"{cls.rule} gives {cls.gives}, where {judgement} is needed")
     need(shape.depth < DEEPEST, "terms inside of one another, too deep")
     for condition in cls.when:

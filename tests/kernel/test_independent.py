@@ -141,7 +141,7 @@ FORGED = [
     ({"laws": FLOOR}, by_cases(EVEN, least=0.2), "only there"),
     ({"laws": FLOOR}, {"rule": "audit", "groups": []}, "a floor on the sum"),
     ({"laws": FLOOR}, {"rule": "contexts", "inputs": []}, "no such rule"),
-    ({"laws": FLOOR}, [], "expected a rule"),
+    ({"laws": FLOOR}, [], "with its rule"),
     ({"entropy_floor": 1.0}, by_cases(EVEN), "no such rule"),
     ({"entropy_floor": 1.0}, {"rule": "contexts", "inputs": [pack(EVEN[:2], "<f8")]}, "3 cases"),
     ({"entropy_floor": 1.0}, {"rule": "audit", "groups": [], "note": 1}, "it has no note"),
