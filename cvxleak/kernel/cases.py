@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain
 from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import largest, least, need
+from cvxleak.kernel.numbers import dot, largest, least, lower, need
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.view import Row
 
@@ -84,7 +84,7 @@ class Channels:
         ]
         numbers = [n for _, n in space.stretches]
         each = zip(columns, self._units, strict=True)
-        tops = [1 + _inner([max(c) - min(c) for c in one], numbers) // unit for one, unit in each]
+        tops = [1 + dot([max(c) - min(c) for c in one], numbers) // unit for one, unit in each]
         self.totals = math.prod(tops)
         need(
             self.totals <= LONGEST,
@@ -92,7 +92,7 @@ class Channels:
             "independent records",
         )
         self._strides = [math.prod(tops[i + 1 :]) for i in range(len(tops))]
-        first = [_inner(map(min, one), numbers) for one in columns]
+        first = [dot(low, numbers) for low in lows]
         charge("ball operations", self.totals)
         self.places: NDArray[np.intp] = np.full(self.totals, -1)
         for code, digits in enumerate(product(*map(range, tops))):
@@ -100,7 +100,7 @@ class Channels:
             total = space.add(tuple(x + d * unit for x, d, unit in steps))
             self.places[code] = space.place_of.get(total, -1)
         self._exact = arb_mat([list(rows[i].lo) for i in range(len(rows))])
-        matrix = np.array([[_under(x) for x in rows[i].lo] for i in range(len(rows))])
+        matrix = np.array([[lower(x) for x in rows[i].lo] for i in range(len(rows))])
         matrix[matrix < LEAST] = 0.0
         # Totals that the query does not have, at place -1, lead to no output.
         self.matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
@@ -277,15 +277,5 @@ def compositions(number: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _under(x: arb) -> float:
-    found = math.nextafter(float(x.mid()), 0.0)
-    need(arb(found) <= x, "a probability that is not well known")
-    return found
-
-
 def _float(x: fmpq) -> float:
     return int(x.p) / int(x.q)
-
-
-def _inner(one: Any, other: Sequence[int]) -> int:
-    return sum(x * n for x, n in zip(one, other, strict=True))

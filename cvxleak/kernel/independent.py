@@ -61,7 +61,7 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, simplex
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
-from cvxleak.kernel.numbers import largest, law, need, proved, rational, total, xlogx
+from cvxleak.kernel.numbers import dot, largest, law, need, proved, rational, total, xlogx
 from cvxleak.kernel.reading import array, chosen, count, end_term, items, parts
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.terms import Leaf
@@ -315,7 +315,7 @@ class ProductLeakage:
 def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[fmpq]]]:
     """Return where a gain may be largest, as weights on vertices and as distributions (CORNER)."""
     need(gain.linear, "a gain that is not known to be the largest of a few linear functions")
-    table = [[_mean(law, own) for law in vertices] for own in gain.linear]
+    table = [[dot(law, own) for law in vertices] for own in gain.linear]
     places, systems = range(len(vertices)), 0
     found: dict[tuple[fmpq, ...], None] = {}
     for support in (some for n in places for some in combinations(places, n + 1)):
@@ -365,8 +365,4 @@ def _mixture(data: Any, vertices: Sequence[Law]) -> list[fmpq]:
 
 
 def _mixture_of(x: Law, vertices: Sequence[Law]) -> list[fmpq]:
-    return [_mean(x, column) for column in zip(*vertices, strict=True)]
-
-
-def _mean(weights: Law, values: Sequence[fmpq]) -> fmpq:
-    return sum((x * w for w, x in zip(weights, values, strict=True) if w), fmpq(0))
+    return [dot(x, column) for column in zip(*vertices, strict=True)]
