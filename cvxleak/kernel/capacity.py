@@ -43,12 +43,11 @@ from cvxleak.kernel.numbers import (
     largest,
     law,
     need,
-    proved,
     rational,
     total,
 )
 from cvxleak.kernel.pairs import renyi_divergence
-from cvxleak.kernel.reading import end_term, items, parts
+from cvxleak.kernel.reading import end_term, fractions, parts
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View, view_of
 
@@ -102,14 +101,14 @@ class RenyiCapacity:
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb:
         """Return the largest divergence of order alpha of a row from the file's t."""
         end_term(data, "order", {"t"}, "an upper end")
-        t = [ball(x) for x in _law(data["t"], "t", len(self.rows[0]))]
+        t = [ball(x) for x in law(fractions(data["t"], "t", len(self.rows[0])))]
         charge("ball operations", 4 * len(self.rows) * len(t))
         return largest(renyi_divergence(row, t, self.order) for row in self.rows)
 
     def lower(self, data: Any) -> arb:
         """Return Sibson's information, which is at least 0, at an input distribution."""
         end_term(data, "point", {"weights"}, "a lower end")
-        weights = _law(data["weights"], "weights", len(self.rows))
+        weights = law(fractions(data["weights"], "weights", len(self.rows)))
         used = [(ball(x), row) for x, row in zip(weights, self.rows, strict=True) if x]
         columns = list(zip(*(row for _, row in used), strict=True))
         charge("ball operations", 4 * len(used) * len(columns))
@@ -121,7 +120,3 @@ class RenyiCapacity:
             mass = total(power(x, 1 / self.order) for x in sums)
             found = mass.log() * arb(self.order / (self.order - 1))
         return found if found > 0 else arb(0)
-
-
-def _law(data: Any, name: str, length: int) -> list[fmpq]:
-    return law([proved(x) for x in items(data, name, length)], name)

@@ -32,8 +32,8 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import audited_groups, read_mechanism
-from cvxleak.kernel.numbers import largest, need, proved, total
-from cvxleak.kernel.reading import count, end_term, items, parts
+from cvxleak.kernel.numbers import largest, need, total
+from cvxleak.kernel.reading import count, end_term, fractions, items, parts
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import View, view_of
 
@@ -98,7 +98,7 @@ def _leaves(view: View, tree: Sequence[Any]) -> list[arb]:
         allowed = waiting.pop()
         if isinstance(node, list):
             charge("ball operations", sum(len(outputs) for outputs, _, _ in groups))
-            found += _at_leaf(groups, allowed, [proved(x) for x in items(node, "a leaf", view.k)])
+            found += _at_leaf(groups, allowed, fractions(node, "a leaf", view.k))
             continue
         y = count(node, "an output of a tree", below=view.n)
         charge("ball operations", view.k * view.n)

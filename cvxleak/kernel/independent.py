@@ -62,7 +62,7 @@ from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, s
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
 from cvxleak.kernel.numbers import dot, largest, law, need, proved, rational, total, xlogx
-from cvxleak.kernel.reading import array, chosen, count, end_term, items, parts
+from cvxleak.kernel.reading import array, chosen, count, end_term, fractions, items, parts
 from cvxleak.kernel.space import Space, Total
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import Row
@@ -360,8 +360,7 @@ def _in_runs(data: Any, what: str, records: int) -> list[Any]:
 
 def _mixture(data: Any, vertices: Sequence[Law]) -> list[fmpq]:
     """Return the mixture of vertices with the weights of a file."""
-    weights = [proved(x) for x in items(data, "weights", len(vertices))]
-    return _mixture_of(law(weights, "weights"), vertices)
+    return _mixture_of(law(fractions(data, "weights", len(vertices)), "weights"), vertices)
 
 
 def _mixture_of(x: Law, vertices: Sequence[Law]) -> list[fmpq]:

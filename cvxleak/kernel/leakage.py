@@ -38,13 +38,12 @@ from cvxleak.kernel.numbers import (
     largest,
     law,
     need,
-    proved,
     rational,
     total,
     upper,
     xlogx,
 )
-from cvxleak.kernel.reading import chosen, count, end_term, items, parts
+from cvxleak.kernel.reading import chosen, count, end_term, fractions, items, parts
 from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View
@@ -143,15 +142,14 @@ class RecordLeakage:
 
 def gain_at(view: View, rows: Mapping[Any, Row], data: Mapping[str, Any]) -> arb:
     """Return what J is at least at a witness: its "weights", over a set with "posteriors"."""
-    weights = items(data["weights"], "weights", len(view.rows))
-    w = law([proved(x) for x in weights], "the witness")
+    w = law(fractions(data["weights"], "weights", len(view.rows)), "the witness")
     check_adversary(view, w)
     if view.exact:
         need("posteriors" not in data, "posteriors are of use over a set of channels only")
         return gain_of(view, [ball(x) for x in w])
     need("posteriors" in data, "over a set of channels, posteriors are needed")
     table = items(data["posteriors"], "posteriors", view.k)
-    phi = [[proved(x) for x in items(row, "posteriors", view.n)] for row in table]
+    phi = [fractions(row, "posteriors", view.n) for row in table]
     return gain_below(view, w, phi, rows)
 
 

@@ -56,8 +56,8 @@ from typing import Any, ClassVar
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.numbers import ball, dot, largest, need, proved, rational
-from cvxleak.kernel.reading import array, chosen, items, parts
+from cvxleak.kernel.numbers import ball, dot, largest, need, rational
+from cvxleak.kernel.reading import chosen, fractions, items, parts
 from cvxleak.kernel.space import Space, label
 from cvxleak.kernel.view import Row, View
 
@@ -164,7 +164,7 @@ class Noise:
 
     def cells(self, data: Mapping[str, Any]) -> Cells:
         """Return the cells between edges, in order; the first and the last one have no end."""
-        edges = _numbers(data["edges"], "edges")
+        edges = fractions(data["edges"], "edges")
         need(all(a < b for a, b in pairwise(edges)), "the edges of the cells do not increase")
         if self.kind in WHOLE or self.rounded:
             need(all((2 * e).q == 1 != e.q for e in edges), "an edge halfway between two outputs")
@@ -172,8 +172,7 @@ class Noise:
         charge("ball operations", 8 * len(self.places) * len(ends))
         references = [fmpq(0)] * len(ends)
         if "references" in data:
-            references = _numbers(data["references"], "references")
-            need(len(references) == len(ends), "a reference for each cell is needed")
+            references = fractions(data["references"], "references", len(ends))
         costs = [self._cost(*cell, t) for cell, t in zip(ends, references, strict=True)]
         if self._last[:1] != [edges]:  # both ends of a file mostly have the same cells
             rows = [Row(self.masses([e - v for e in edges]), key=(-v,)) for v in self.places]
@@ -288,11 +287,6 @@ class Bounded:
 
 
 Output = Noise | Bounded
-
-
-def _numbers(data: Any, name: str) -> list[fmpq]:
-    written = array(data, name, "f").tolist() if isinstance(data, Mapping) else items(data, name)
-    return [proved(x) for x in written]
 
 
 # Reading -----------------------------------------------------------------------------------------

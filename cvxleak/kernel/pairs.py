@@ -45,8 +45,8 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import read_channel
-from cvxleak.kernel.numbers import ball, largest, law, need, proved, rational, soft, total
-from cvxleak.kernel.reading import count, end_term, items, parts
+from cvxleak.kernel.numbers import ball, largest, law, need, rational, soft, total
+from cvxleak.kernel.reading import count, end_term, fractions, items, parts
 from cvxleak.kernel.terms import Leaf
 
 __all__ = [
@@ -237,7 +237,7 @@ def _of_order(logs: Sequence[tuple[arb, arb]], order: fmpq) -> arb:
 
 
 def _orders(data: Any) -> list[fmpq]:
-    found = [proved(x) for x in items(data, "orders")]
+    found = fractions(data, "orders")
     need(all(a < b for a, b in pairwise([fmpq(1), *found])), "orders: increasing, and above 1")
     return found
 

@@ -10,12 +10,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 from numpy.typing import NDArray
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.numbers import RefusedError, need, rational
+from cvxleak.kernel.numbers import RefusedError, need, proved, rational
 
-__all__ = ["array", "bound", "chosen", "count", "end_term", "items", "pack", "parts"]
+__all__ = ["array", "bound", "chosen", "count", "end_term", "fractions", "items", "pack", "parts"]
 
 DTYPES = ("<f8", "<f4", "<i4")
 MOST_BYTES = 1 << 29
@@ -55,6 +56,13 @@ def items(value: Any, what: str, length: int | None = None) -> list[Any]:
     need(isinstance(value, list), f"{what}: expected a list")
     need(length in (None, len(value)), f"{what}: {len(value)} entries, where {length} are needed")
     return value
+
+
+def fractions(value: Any, what: str, length: int | None = None) -> list[fmpq]:
+    """Return the numbers of a proof, from a list or a packed vector."""
+    packed = isinstance(value, Mapping)
+    written = items(array(value, what, "f").tolist() if packed else value, what, length)
+    return [proved(x) for x in written]
 
 
 def count(value: Any, what: str, least: int = 0, below: int | None = None) -> int:

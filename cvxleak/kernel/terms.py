@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cvxleak.kernel.many import stacked, unstacked
-from cvxleak.kernel.numbers import ball, law, need, proved
-from cvxleak.kernel.reading import array, chosen, count, items, parts
+from cvxleak.kernel.numbers import ball, law, need
+from cvxleak.kernel.reading import array, chosen, count, fractions, items, parts
 from cvxleak.kernel.view import View
 
 __all__ = [
@@ -189,9 +189,7 @@ def _numbers(data: Any, name: str, shape: Shape, length: int, least: int | None)
         need(count(stop, name) - count(start, name) == length, f"{name}: {length} columns")
         need(stop <= shape.columns, f"{name}: columns that the leaves do not have")
         return Numbers(columns=slice(start, stop), least=least)
-    written = array(data, name, "f").tolist() if isinstance(data, Mapping) else items(data, name)
-    need(len(written) == length, f"{name}: {len(written)} numbers, where {length} are needed")
-    values = tuple(map(proved, written))
+    values = tuple(fractions(data, name, length))
     need(least is None or all(x >= least for x in values), f"{name}: a number below {least}")
     return Numbers(values)
 

@@ -123,7 +123,7 @@ def test_a_set_of_channels():
 
 
 FORGED = [
-    (Capacity, {"matrix": BSC}, close([1]), "t: 1 numbers"),
+    (Capacity, {"matrix": BSC}, close([1]), "t: 1 entries"),
     (Capacity, {"matrix": BSC}, close([0.5, 0.5], multiplier=-1), "below 0"),
     (Capacity, {"matrix": BSC}, {"rule": "alphabet"}, "gives J, where B"),
     (Capacity, {"matrix": BSC, "more": 1}, close([1, 1]), "it has no more"),
@@ -305,7 +305,7 @@ def test_what_is_proved_of_a_set():
         ({("proof", "note"): 1}, "it has no note"),
         ({("witness", "weights"): [1.0]}, "1 entries"),
         ({("witness", "posteriors"): [[1.0, 1.0]]}, "1 entries"),
-        ({("proof", "of", "t"): [1.0]}, "1 numbers"),
+        ({("proof", "of", "t"): [1.0]}, "1 entries"),
         ({("problem", "lower"): [[0.9, 0.9], [0.2, 0.7]]}, "a set of rows that is empty"),
         ({("problem", "upper"): [[0.7, 0.2], [0.2, 0.7]]}, "a set of rows that is empty"),
     ],
