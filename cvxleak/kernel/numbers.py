@@ -19,7 +19,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Any
 
 import flint
@@ -205,10 +206,8 @@ class Counted:
 
 def total(terms: Iterable[Any]) -> Any:
     """Return the sum; the integer 0 of nothing."""
-    found: Any = None
-    for term in terms:
-        found = term if found is None else found + term
-    return 0 if found is None else found
+    found = list(terms)
+    return reduce(add, found) if found else 0
 
 
 def dot(one: Sequence[Any], other: Sequence[Any]) -> Any:
@@ -218,12 +217,10 @@ def dot(one: Sequence[Any], other: Sequence[Any]) -> Any:
 
 
 def largest(values: Iterable[Any]) -> Any:
-    """Return the largest of some numbers."""
-    found: Any = None
-    for x in values:
-        found = x if found is None else _larger(found, x)
-    need(found is not None, "the largest of nothing")
-    return found
+    """Return the largest of some numbers: a fraction, if all are."""
+    found = list(values)
+    need(found, "the largest of nothing")
+    return reduce(_larger, found)
 
 
 def least(values: Iterable[Any]) -> Any:
@@ -233,7 +230,7 @@ def least(values: Iterable[Any]) -> Any:
 
 def _larger(x: Any, y: Any) -> Any:
     if isinstance(x, fmpq):
-        return x if x >= y else y
+        return max(x, y) if isinstance(y, fmpq) else y.max(x)
     return x.max(y)
 
 

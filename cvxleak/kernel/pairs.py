@@ -101,7 +101,7 @@ class Pairs:
     def upper(self, data: Any, leaf: Leaf | None = None) -> arb | fmpq:
         """Return the largest parameter of a pair."""
         end_term(data, "pairs", (), "an upper end")
-        return _largest([self.value(p, r) for p, r in self.directions()])
+        return largest(self.value(p, r) for p, r in self.directions())
 
     def lower(self, data: Any) -> arb | fmpq:
         """Return the parameter of the pair that a file names, which is at least 0."""
@@ -256,13 +256,6 @@ def _quantile(mass: fmpq) -> arb:
     if 2 * mass > 1:
         return -_quantile(1 - mass)
     return -arb(2).sqrt() * arb(2 * mass).erfcinv()
-
-
-def _largest(values: Sequence[arb | fmpq]) -> arb | fmpq:
-    """Return the largest, as a fraction if all are."""
-    if all(isinstance(x, fmpq) for x in values):
-        return largest(values)
-    return largest(arb(x) for x in values)
 
 
 def _pair(data: Any, rows: int) -> tuple[int, int]:
