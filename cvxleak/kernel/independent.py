@@ -63,7 +63,7 @@ from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
 from cvxleak.kernel.numbers import dot, largest, law, need, proved, rational, total, xlogx
 from cvxleak.kernel.reading import array, chosen, count, end_term, fractions, items, parts
-from cvxleak.kernel.space import Space, Total
+from cvxleak.kernel.space import Space, Total, in_runs, together
 from cvxleak.kernel.terms import Leaf
 from cvxleak.kernel.view import Row
 
@@ -163,7 +163,7 @@ class ProductLeakage:
         record = count(data["record"], "record", below=self.space.records)
         need(self.record in (None, record), "a record that is not audited")
         people = self.people(self._least(data, below=False))
-        weights = _in_runs(data["weights"], "weights", self.space.records)
+        weights = _in_runs(data["weights"], "weights", self.space)
         given = {id(one): one for one in weights}
         sorts = Counter(
             (person, id(one), i == record)
@@ -191,10 +191,10 @@ class ProductLeakage:
 
     def people(self, least: fmpq | None = None) -> list[Person]:
         """Return what is known of each record; those that are alike are one object."""
-        each = [own for own, n in self.space.stretches for _ in range(n)]
+        each = self.space.each
         given: Sequence[Any] = [None] * len(each)
         if self.laws is not None and "vertices" in self.laws:
-            given = _in_runs(self.laws["vertices"], "vertices", len(each))
+            given = _in_runs(self.laws["vertices"], "vertices", self.space)
         made: dict[Any, Person] = {}
         for own, laws in zip(each, given, strict=True):
             if (own, id(laws)) not in made:
@@ -347,15 +347,10 @@ def _solved(rows: Sequence[Sequence[fmpq]]) -> list[fmpq] | None:
     return [found[v, 0] for v in range(size)]
 
 
-def _in_runs(data: Any, what: str, records: int) -> list[Any]:
-    """Return an item for each record, from [item, count] pairs for so many in a row."""
-    found = []
-    for run in items(data, what):
-        item, n = items(run, "a run", 2)
-        found += [item] * count(n, "a run", 1, records + 1)
-        need(len(found) <= records, f"{what}: {records} records are needed")
-    need(len(found) == records, f"{what}: {records} records are needed")
-    return found
+def _in_runs(data: Any, what: str, space: Space) -> list[Any]:
+    """Return an item for each record, from runs of records."""
+    pairs = together(space.stretches, list(in_runs(data, what)))
+    return [item for (_, item), n in pairs for _ in range(n)]
 
 
 def _mixture(data: Any, vertices: Sequence[Law]) -> list[fmpq]:

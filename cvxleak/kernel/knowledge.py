@@ -37,7 +37,7 @@ from flint import arb, fmpq
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.numbers import ball, law, need, rational, total
 from cvxleak.kernel.reading import chosen, count, items, parts
-from cvxleak.kernel.space import LONGEST, Space, Total, read_query, steps, together
+from cvxleak.kernel.space import LONGEST, Space, Total, in_runs, read_query, steps, together
 from cvxleak.kernel.view import Limit, Row, View, view_of
 
 __all__ = ["Knowledge", "read_knowledge"]
@@ -291,8 +291,7 @@ def _read_near(data: Mapping[str, Any], space: Space) -> Near:
         table = law(items(data["prior"], "prior", len(of.values)), "the prior")
         return Near(radius, of.stretches, lambda whole: [(table[whole[0]], 1)])
     need(data["prior"] is None, "a prior, or laws")
-    runs = [items(run, "laws", 2) for run in items(data["laws"], "laws")]
-    laws = [(law(items(one, "laws"), "laws"), count(n, "laws", 1)) for one, n in runs]
+    laws = [(law(items(one, "laws"), "laws"), n) for one, n in in_runs(data["laws"], "laws")]
     bases = sorted({p for one, _ in laws for p in one})
     charge("bytes of numbers", 8 * len(bases) * sum(len(one) for one, _ in laws))
     marks = [(tuple(tuple(int(p == b) for b in bases) for p in one), n) for one, n in laws]
@@ -307,7 +306,7 @@ def _records(data: Any, space: Space) -> list[int]:
 
 def _numbered(space: Space, records: Sequence[int]) -> Space:
     """Return the joint value of some records as a query: its number, the last of them fastest."""
-    sizes = [len(own) for own, n in space.stretches for _ in range(n)]
+    sizes = list(map(len, space.each))
     many = prod(sizes[i] for i in records)
     need(many <= LONGEST, "adversaries: too many joint values of records")
     step = dict.fromkeys(range(len(sizes)), 0)

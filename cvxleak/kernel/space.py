@@ -24,10 +24,10 @@ from typing import Any
 from flint import fmpz_poly
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.numbers import RefusedError, need
+from cvxleak.kernel.numbers import need
 from cvxleak.kernel.reading import chosen, count, items, parts
 
-__all__ = ["Run", "Space", "Total", "label", "read_query", "steps", "together"]
+__all__ = ["Run", "Space", "Total", "in_runs", "label", "read_query", "steps", "together"]
 
 Total = tuple[int, ...]
 
@@ -73,6 +73,11 @@ class Space:
             found[own] += n
         return tuple(Run(own, n) for own, n in found.items())
 
+    @cached_property
+    def each(self) -> list[tuple[Total, ...]]:
+        """What each record contributes."""
+        return [own for own, n in self.stretches for _ in range(n)]
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The query's values, as texts."""
@@ -90,11 +95,7 @@ class Space:
 
     def run_of(self, record: int) -> int:
         """Return the number of a record's run."""
-        for own, n in self.stretches:
-            if record < n:
-                return [run.contributions for run in self.runs].index(own)
-            record -= n
-        raise RefusedError("no such record")
+        return [run.contributions for run in self.runs].index(self.each[record])
 
     def groups(self, size: int) -> list[tuple[int, ...]]:
         """Return, as runs, one group of so many records of each kind.
@@ -224,7 +225,7 @@ def read_query(data: Any) -> Space:
     alphabets = _alphabets(data["space"])
     contributions = [
         (tuple(_total(part, modulus) for part in items(own, "contributions")), n)
-        for own, n in _runs(data["contributions"], "contributions")
+        for own, n in in_runs(data["contributions"], "contributions")
     ]
     stretches = _joined(alphabets, contributions)
     width = {len(total) for own, _ in stretches for total in own}
@@ -266,7 +267,7 @@ def steps(sizes: Sequence[int]) -> list[tuple[int, int]]:
 def _alphabets(data: Any) -> list[tuple[int, int]]:
     """Return the number of values of the records, in runs."""
     found = []
-    for alphabet, n in _runs(parts(data, {"alphabets"}, "the space")["alphabets"], "alphabets"):
+    for alphabet, n in in_runs(parts(data, {"alphabets"}, "the space")["alphabets"], "alphabets"):
         labels = [label(value) for value in items(alphabet, "an alphabet")]
         need(labels and len(set(labels)) == len(labels), "an alphabet without values, or one twice")
         charge("records' values", n * len(labels))
@@ -275,7 +276,8 @@ def _alphabets(data: Any) -> list[tuple[int, int]]:
     return found
 
 
-def _runs(data: Any, what: str) -> Iterable[tuple[Any, int]]:
+def in_runs(data: Any, what: str) -> Iterable[tuple[Any, int]]:
+    """Yield the items of a list of [item, count] pairs, and for how many records in a row."""
     for run in items(data, what):
         item, n = items(run, what, 2)
         yield item, count(n, what, 1, MOST_RECORDS + 1)
