@@ -36,7 +36,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import power
-from cvxleak.kernel.leakage import gain_at, read_channel
+from cvxleak.kernel.leakage import gain_at
 from cvxleak.kernel.numbers import (
     ball,
     dot,
@@ -49,7 +49,7 @@ from cvxleak.kernel.numbers import (
 from cvxleak.kernel.pairs import renyi_divergence
 from cvxleak.kernel.reading import end_term, fractions, parts
 from cvxleak.kernel.terms import Leaf, Shape, read_term
-from cvxleak.kernel.view import Row, View, view_of
+from cvxleak.kernel.view import Row, View, read_channel, view_of
 
 __all__ = ["Capacity", "RenyiCapacity"]
 
@@ -64,8 +64,6 @@ class Capacity:
     @classmethod
     def read(cls, problem: Any) -> Capacity:
         """Return the statement of a file."""
-        ends = {"lower", "upper"} if isinstance(problem, Mapping) and "lower" in problem else None
-        parts(problem, ends or {"matrix"}, "the problem")
         rows = dict(enumerate(read_channel(problem)))
         return cls(view_of([{(x, ()): 1} for x in rows], rows, 0), rows)
 

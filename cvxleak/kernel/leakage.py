@@ -46,7 +46,7 @@ from cvxleak.kernel.numbers import (
 from cvxleak.kernel.reading import chosen, count, end_term, fractions, items, parts
 from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term
-from cvxleak.kernel.view import Row, View
+from cvxleak.kernel.view import Row, View, read_channel
 
 __all__ = [
     "RecordLeakage",
@@ -54,7 +54,6 @@ __all__ = [
     "formed",
     "gain_at",
     "gain_of",
-    "read_channel",
     "read_form",
     "read_mechanism",
     "same",
@@ -287,51 +286,12 @@ def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:
     of_set = isinstance(data[key], Mapping) and "lower" in data[key]
     need(of_set == (key == "channel_set"), "a set of channels is a channel_set, and nothing else")
     space = read_query(data["query"])
-    rows, inputs = read_channel(data[key], len(space.labels)), space.labels
+    rows, inputs = read_channel(data[key], len(space.labels), {"inputs", "outputs"}), space.labels
     if "inputs" in data[key]:
         inputs = tuple(map(label, items(data[key]["inputs"], "inputs", len(rows))))
         need(set(inputs) == set(space.labels), "inputs that are not the values of the query")
     of_input = dict(zip(inputs, rows, strict=True))
     return space, {i: of_input[name] for i, name in enumerate(space.labels)}
-
-
-def read_channel(data: Any, inputs: int | None = None) -> list[Row]:
-    """Return the rows of a channel, or the boxes of a set of channels."""
-    ends = ("lower", "upper") if isinstance(data, Mapping) and "lower" in data else ("matrix",)
-    parts(data, set(ends), "a channel", {"inputs", "outputs"})
-    tables = [items(data[end], end, inputs) for end in ends]
-    need(tables[0], "a channel without rows")
-    width = len(items(tables[0][0], "a row"))
-    found = []
-    for written in zip(*tables, strict=True):
-        numbers = [tuple(map(rational, items(row, "a row", width))) for row in written]
-        charge("ball operations", width)
-        found.append(_box(*numbers) if len(numbers) == 2 else _row(numbers[0]))
-    return found
-
-
-NEAR = fmpq(1, 10**6)
-"""How far rows as written may be from a sum of 1."""
-
-
-def _row(written: Sequence[fmpq]) -> Row:
-    need(abs(added(written) - 1) < NEAR, "a row that does not sum to 1")
-    return Row([ball(x) for x in law(written, "a row")], key=tuple(written))
-
-
-def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
-    """Return a box; one that rounding leaves without a distribution gets the nearest one.
-
-    Upper ends that sum to less than 1 are divided by their sum, and so are lower ends that sum to
-    more. Other boxes stay as they are, and of lo = hi the row is left that a channel would have.
-    """
-    least_, most = added(lo), added(hi)
-    fits = all(0 <= a <= b <= 1 for a, b in zip(lo, hi, strict=True))
-    need(fits and least_ - 1 < NEAR and 1 - most < NEAR, "a set of rows that is empty")
-    low, high = (
-        [ball(x / y) for x in own] for own, y in ((lo, max(least_, 1)), (hi, min(most, 1)))
-    )
-    return Row(low, high, key=(tuple(lo), tuple(hi)))
 
 
 def audited_groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, ...]]:

@@ -56,10 +56,10 @@ from typing import Any, ClassVar
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.numbers import ball, dot, largest, need, rational
+from cvxleak.kernel.numbers import added, ball, dot, largest, need, rational
 from cvxleak.kernel.reading import chosen, fractions, items, parts
 from cvxleak.kernel.space import Space, label
-from cvxleak.kernel.view import Row, View
+from cvxleak.kernel.view import Row, View, read_channel
 
 __all__ = ["Bounded", "Cells", "Noise", "Output", "read_output"]
 
@@ -327,24 +327,14 @@ def _read_bounded(data: Mapping[str, Any], labels: Sequence[str]) -> Bounded:
     masses = parts(data["masses"], {"lower", "upper", "inputs"}, "masses", {"outputs"})
     inputs = list(map(label, items(masses["inputs"], "inputs")))
     need(inputs == list(labels), "masses: the inputs are the values of the query, in order")
-    rows, cells, values = [], None, len(labels)
-    for lo, hi in zip(
-        items(masses["lower"], "lower", values),
-        items(masses["upper"], "upper", values),
-        strict=True,
-    ):
-        cells = len(items(lo, "a row", cells))
-        ends = [
-            (rational(a), rational(b)) for a, b in zip(lo, items(hi, "a row", cells), strict=True)
-        ]
-        need(all(0 <= a <= b <= 1 for a, b in ends), "masses that are no probabilities")
-        need(sum(a for a, _ in ends) <= 1 <= sum(b for _, b in ends), "masses without a law")
-        key = (*(a for a, _ in ends), len(rows))
-        rows.append(Row([ball(a).union(ball(b)) for a, b in ends], key=key))
-    moves = [
-        items(row, "oscillation", cells)
-        for row in items(data["oscillation"], "oscillation", values)
-    ]
+    written: Any = [box.key for box in read_channel(masses, len(labels), set(masses))]
+    rows, cells = [], 0
+    for lo, hi in written:
+        need(added(lo) <= 1 <= added(hi), "masses without a law")
+        mass, cells = [ball(a).union(ball(b)) for a, b in zip(lo, hi, strict=True)], len(lo)
+        rows.append(Row(mass, key=(*lo, len(rows))))
+    table = items(data["oscillation"], "oscillation", len(labels))
+    moves = [items(row, "oscillation", cells) for row in table]
     costs: list[Sequence[arb] | None] = []
     for column in zip(*moves, strict=True):
         known = [None if d == "inf" else rational(d) for d in column]

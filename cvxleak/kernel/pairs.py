@@ -44,10 +44,10 @@ from typing import Any, ClassVar, Self
 from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
-from cvxleak.kernel.leakage import read_channel
 from cvxleak.kernel.numbers import ball, largest, law, need, rational, soft, total
 from cvxleak.kernel.reading import count, end_term, fractions, items, parts
 from cvxleak.kernel.terms import Leaf
+from cvxleak.kernel.view import read_channel
 
 __all__ = [
     "ConcentratedPrivacy",

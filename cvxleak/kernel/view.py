@@ -11,7 +11,7 @@ rows' mean, which is in the box.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,9 +22,10 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain, Shannon
 from cvxleak.kernel.lemmas import chords, divergence, filling, support
 from cvxleak.kernel.many import Balls, stacked
-from cvxleak.kernel.numbers import ball, largest, need, total
+from cvxleak.kernel.numbers import added, ball, largest, law, need, rational, total
+from cvxleak.kernel.reading import items, parts
 
-__all__ = ["Limit", "Row", "View", "view_of"]
+__all__ = ["Limit", "Row", "View", "read_channel", "view_of"]
 
 CUTS = 6
 """How often a row's box is cut in two, at most."""
@@ -222,3 +223,45 @@ def view_of(
         labels=[label for _, label, _ in found],
         **more,
     )
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def read_channel(data: Any, inputs: int | None = None, labels: Collection[str] = ()) -> list[Row]:
+    """Return the rows of a channel, or the boxes of a set of channels; `labels` may be there."""
+    ends = ("lower", "upper") if isinstance(data, Mapping) and "lower" in data else ("matrix",)
+    parts(data, set(ends), "a channel", labels)
+    tables = [items(data[end], end, inputs) for end in ends]
+    need(tables[0], "a channel without rows")
+    width = len(items(tables[0][0], "a row"))
+    found = []
+    for written in zip(*tables, strict=True):
+        numbers = [tuple(map(rational, items(row, "a row", width))) for row in written]
+        charge("ball operations", width)
+        found.append(_box(*numbers) if len(numbers) == 2 else _row(numbers[0]))
+    return found
+
+
+NEAR = fmpq(1, 10**6)
+"""How far rows as written may be from a sum of 1."""
+
+
+def _row(written: Sequence[fmpq]) -> Row:
+    need(abs(added(written) - 1) < NEAR, "a row that does not sum to 1")
+    return Row([ball(x) for x in law(written, "a row")], key=tuple(written))
+
+
+def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
+    """Return a box; one that rounding leaves without a distribution gets the nearest one.
+
+    Upper ends that sum to less than 1 are divided by their sum, and so are lower ends that sum to
+    more. Other boxes stay as they are, and of lo = hi the row is left that a channel would have.
+    """
+    least_, most = added(lo), added(hi)
+    fits = all(0 <= a <= b <= 1 for a, b in zip(lo, hi, strict=True))
+    need(fits and least_ - 1 < NEAR and 1 - most < NEAR, "a set of rows that is empty")
+    low, high = (
+        [ball(x / y) for x in own] for own, y in ((lo, max(least_, 1)), (hi, min(most, 1)))
+    )
+    return Row(low, high, key=(tuple(lo), tuple(hi)))
