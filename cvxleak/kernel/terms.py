@@ -148,14 +148,13 @@ def numbers(length: str, *, least: int | None = None) -> Any:
     )
 
 
-def number(*, least: int | None = None) -> Any:
-    """Make a field of one number, perhaps at least `least`."""
-    return _field(
-        lambda data, name, shape: _numbers(
-            data if isinstance(data, dict) else [data], name, shape, 1, least
-        ),
-        "a number" + ("" if least is None else f" >= {least}"),
-    )
+def number(*, least: int) -> Any:
+    """Make a field of one number, at least `least`."""
+
+    def read(data: Any, name: str, shape: Shape) -> Numbers:
+        return _numbers(data if isinstance(data, dict) else [data], name, shape, 1, least)
+
+    return _field(read, f"a number >= {least}")
 
 
 def law_of(length: str) -> Any:
