@@ -17,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations, product
 from typing import Any
 
@@ -168,24 +168,13 @@ class Space:
                 found[u] = found[u] + m * n if u in found else m * n
         return found
 
-    def power(self, one: Mapping[Total, Any], n: int) -> dict[Total, Any]:
-        """Return the numbers (or weights) of sums of n independent totals of one kind."""
-        found: dict[Total, Any] = {self.zero: 1}
-        square = dict(one)
-        while n:
-            if n & 1:
-                found = self.convolve(found, square)
-            n >>= 1
-            if n:
-                square = self.convolve(square, square)
-        return found
-
     def _power(self, run: Run, n: int) -> dict[Total, int]:
         """Return the counts of totals of n records of a run; on a line by a polynomial."""
         origin, step, places = _line(run.contributions)
         length = max(places) * n if places else LONGEST
         if n < 2 or length >= LONGEST:
-            return self.power(Counter(run.contributions), n)
+            one = Counter(run.contributions)
+            return reduce(self.convolve, [one] * n, {self.zero: 1})
         # Each of the numbers has up to n log2 of the values' number bits.
         charge("bytes of numbers", length * n * len(places).bit_length() // 8)
         one = Counter(places)
