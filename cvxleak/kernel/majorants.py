@@ -51,12 +51,8 @@ class Sharing:
 
     def bound(self, view: View, a: int, base: Sequence[Any], scale: Any, leaf: Leaf) -> Any:
         """Return a bound above q D(vR_a || t) + <v, base> + scale H(v)."""
-        one = OneValue(
-            [self.rows[g] for g in view.of[a]],
-            [x / self.q for x in base],
-            scale / self.q,
-            self.log_t,
-        )
+        rows, base = [self.rows[g] for g in view.of[a]], [x / self.q for x in base]
+        one = OneValue(rows, base, scale / self.q, self.log_t)
         return self.q * self.values[a].conclude(one, leaf)
 
 
