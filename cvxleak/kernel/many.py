@@ -363,8 +363,7 @@ def stacked(numbers: Sequence[Any]) -> Any:
     The last axis of a `Many` is that of leaves: of length 1, if a number is the same for all.
     """
     if not any(isinstance(x, Many) for x in numbers):
-        some = any(isinstance(x, np.ndarray) for x in numbers)
-        return np.stack(np.broadcast_arrays(*numbers)).view(Balls) if some else Balls.of(numbers)
+        return Balls.of(numbers)
     made = list(map(Many.of, numbers))
     ends = [np.atleast_1d(x) for y in made for x in (y.m, y.r)]
     if any(len(x) > 1 for x in ends):
