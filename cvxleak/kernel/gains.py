@@ -174,5 +174,4 @@ def mean(gain: Gain, theta: Sequence[Any], points: Sequence[Sequence[Any]]) -> l
     """Return a mean of tangents, which is a linear function below G."""
     tangents = gain.tangents(points)
     need(tangents, "a tangent is needed")
-    need(len(theta) == len(tangents), "a weight for each tangent is needed")
     return [dot(theta, column) for column in zip(*tangents, strict=True)]
