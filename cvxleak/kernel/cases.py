@@ -36,16 +36,13 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Gain
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import dot, largest, least, lower, need
-from cvxleak.kernel.space import Space, Total
+from cvxleak.kernel.space import LONGEST, Space, Total
 from cvxleak.kernel.view import Row
 
 __all__ = ["Channels", "Law", "Others", "below", "compositions", "gained", "leaked", "simplex"]
 
 Array = NDArray[np.float64]
 Law = Sequence[fmpq]
-
-LONGEST = 1 << 22
-"""Most totals of the query, counted from the least to the largest."""
 
 TINY, LEAST, NONE = 2.0**-100, 2.0**-400, 2.0**-900
 """Smaller probabilities of a total, of an output given what is known, and of one are dropped."""

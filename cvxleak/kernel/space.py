@@ -33,7 +33,7 @@ Total = tuple[int, ...]
 
 MOST_RECORDS = 1 << 20
 LONGEST = 1 << 22
-"""Longest polynomial in which totals are counted."""
+"""Most totals of the query, counted from the least to the largest."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Space:
         return (0,) * len(self.moduli)
 
     def convolve(self, one: Mapping[Total, Any], other: Mapping[Total, Any]) -> dict[Total, Any]:
-        """Return the numbers (or weights) of sums of two independent totals."""
+        """Return the numbers of sums of two independent totals."""
         charge("ball operations", len(one) * len(other))
         found: dict[Total, Any] = {}
         for s, m in one.items():
