@@ -137,17 +137,13 @@ class Noise:
     width: fmpq
     rounded: bool
     places: Sequence[fmpq]
+    lower: ClassVar[frozenset[str]] = frozenset({"edges"})
     _last: list[Any] = field(default_factory=list, compare=False)
 
     @property
     def upper(self) -> frozenset[str]:
         """The keys by which an upper end says its cells: edges, and references of densities."""
         return self.lower | {"references"} if self.smooth else self.lower
-
-    @property
-    def lower(self) -> frozenset[str]:
-        """Those of a lower end: edges."""
-        return frozenset({"edges"})
 
     @property
     def smooth(self) -> bool:
@@ -252,14 +248,10 @@ class Noise:
             slopes = [abs(v - t) for v in self.places]
         else:
             left, right = abs(1 - t), abs(-1 - t)
-            slopes = [
-                left
-                if hi is not None and hi <= v
-                else right
-                if lo is not None and lo >= v
-                else max(left, right)
-                for v in self.places
-            ]
+            # Below v log f_v has slope 1/b, and -1/b above.
+            below = [left if lo is None or lo < v else 0 for v in self.places]
+            above = [right if hi is None or v < hi else 0 for v in self.places]
+            slopes = list(map(max, below, above))
         if not any(slopes):
             return [arb(0)] * len(slopes)
         if lo is None or hi is None:
