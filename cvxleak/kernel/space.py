@@ -158,14 +158,13 @@ class Space:
         """The empty total."""
         return (0,) * len(self.moduli)
 
-    def convolve(self, one: Mapping[Total, Any], other: Mapping[Total, Any]) -> dict[Total, Any]:
+    def convolve(self, one: Mapping[Total, int], other: Mapping[Total, int]) -> dict[Total, int]:
         """Return the numbers of sums of two independent totals."""
         charge("ball operations", len(one) * len(other))
-        found: dict[Total, Any] = {}
+        found: Counter[Total] = Counter()
         for s, m in one.items():
             for t, n in other.items():
-                u = self.add(s, t)
-                found[u] = found[u] + m * n if u in found else m * n
+                found[self.add(s, t)] += m * n
         return found
 
     def _power(self, run: Run, n: int) -> dict[Total, int]:
@@ -184,7 +183,7 @@ class Space:
             if m:
                 total = (n * o + x * d for o, d in zip(origin, step, strict=True))
                 found[self.add(tuple(total))] += int(m)
-        return dict(found)
+        return found
 
 
 def _line(totals: Sequence[Total]) -> tuple[Total, Total, list[int]]:
