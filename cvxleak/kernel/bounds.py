@@ -14,16 +14,7 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.majorants import Tangents
 from cvxleak.kernel.numbers import ball, dot, largest, law, least, need, proved, soft
-from cvxleak.kernel.terms import (
-    Leaf,
-    Numbers,
-    Rule,
-    Shape,
-    number,
-    numbers,
-    packed,
-    term,
-)
+from cvxleak.kernel.terms import Leaf, Numbers, Rule, Shape, number, numbers, packed, term
 from cvxleak.kernel.view import View
 
 __all__ = ["Choices", "Close", "Equal", "Factor"]

@@ -53,7 +53,4 @@ def charge(what: str, amount: int) -> None:
     spent = _spent.get()
     if spent is not None:
         spent[what] += amount
-        need(
-            spent[what] <= LIMITS[what],
-            f"the file asks for more than {LIMITS[what]} {what}",
-        )
+        need(spent[what] <= LIMITS[what], f"the file asks for more than {LIMITS[what]} {what}")

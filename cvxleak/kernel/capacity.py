@@ -37,15 +37,7 @@ from flint import arb, fmpq
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import power
 from cvxleak.kernel.leakage import gain_at
-from cvxleak.kernel.numbers import (
-    ball,
-    dot,
-    largest,
-    law,
-    need,
-    rational,
-    total,
-)
+from cvxleak.kernel.numbers import ball, dot, largest, law, need, rational, total
 from cvxleak.kernel.pairs import renyi_divergence
 from cvxleak.kernel.reading import end_term, fractions, parts
 from cvxleak.kernel.terms import Leaf, Shape, read_term

@@ -27,12 +27,7 @@ from cvxleak.kernel.disclosure import TotalDisclosure
 from cvxleak.kernel.independent import ProductLeakage
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, need, precision, rational, upper
-from cvxleak.kernel.pairs import (
-    ConcentratedPrivacy,
-    GaussianPrivacy,
-    PrivacyProfile,
-    RenyiPrivacy,
-)
+from cvxleak.kernel.pairs import ConcentratedPrivacy, GaussianPrivacy, PrivacyProfile, RenyiPrivacy
 from cvxleak.kernel.reading import bound, chosen, parts
 from cvxleak.kernel.terms import Leaf, Rule
 

@@ -20,15 +20,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Many
-from cvxleak.kernel.numbers import (
-    dot,
-    largest,
-    least,
-    need,
-    rational,
-    total,
-    xlogx,
-)
+from cvxleak.kernel.numbers import dot, largest, least, need, rational, total, xlogx
 from cvxleak.kernel.reading import chosen, count, items, parts
 
 __all__ = ["Arimoto", "Gain", "Gini", "Shannon", "Table", "lowest", "mean", "power", "read_gain"]
