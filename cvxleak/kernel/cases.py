@@ -209,6 +209,7 @@ def below(x: Array, terms: int) -> Array:
 
 def simplex(size: int) -> tuple[Law, ...]:
     """Return the vertices of all distributions on so many values."""
+    charge("bytes of numbers", 64 * size * size)
     return tuple(tuple(fmpq(int(a == b)) for b in range(size)) for a in range(size))
 
 

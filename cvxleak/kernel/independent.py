@@ -315,14 +315,16 @@ class ProductLeakage:
 def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[fmpq]]]:
     """Return where a gain may be largest, as weights on vertices and as distributions (CORNER)."""
     need(gain.linear, "a gain that is not known to be the largest of a few linear functions")
+    charge("ball operations", len(gain.linear) * len(vertices) * len(vertices[0]))
     table = [[dot(law, own) for law in vertices] for own in gain.linear]
     places, systems = range(len(vertices)), 0
     found: dict[tuple[fmpq, ...], None] = {}
     for support in (some for n in places for some in combinations(places, n + 1)):
+        charge("ball operations", len(table) * len(support))
         rows = list(dict.fromkeys(tuple(row[v] for v in support) for row in table))
+        charge("ball operations", len(rows) ** 2 * len(support))
         # Actions that are nowhere better than another one are not needed.
         kept = [one for one in rows if not any(one != x and _below(one, x) for x in rows)]
-        charge("ball operations", len(rows) ** 2 * len(support))
         systems += max(math.comb(len(kept), len(support)), 1)
         need(systems <= MOST_SYSTEMS, f"more than {MOST_SYSTEMS} systems of equations for a gain")
         for x in map(_solved, combinations(kept, len(support))):

@@ -4,7 +4,7 @@ A rule is written once, with + - * / and the functions below, and is evaluated w
 
 - `arb` of python-flint: balls of 128 bits, which hold the exact value;
 - `Many`: arrays of float balls, one entry for each leaf of a tree (`cvxleak.kernel.many`);
-- `fmpq`: fractions, for rules without logarithms;
+- `fmpq`: fractions, for rules without logarithms (`is_zero` of these is not to be asked);
 - `Counted`, which only counts the operations, so that what a file asks for is known beforehand.
 
 A comparison of balls is true only if it holds for every point in them, so a comparison that passes

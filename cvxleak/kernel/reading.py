@@ -60,9 +60,11 @@ def items(value: Any, what: str, length: int | None = None) -> list[Any]:
 
 def fractions(value: Any, what: str, length: int | None = None) -> list[fmpq]:
     """Return the numbers of a proof, from a list or a packed vector."""
-    packed = isinstance(value, Mapping)
-    written = items(array(value, what, "f").tolist() if packed else value, what, length)
-    return [proved(x) for x in written]
+    if isinstance(value, Mapping):
+        packed = array(value, what, "f")
+        charge("bytes of numbers", 256 * len(packed))
+        value = packed.tolist()
+    return [proved(x) for x in items(value, what, length)]
 
 
 def count(value: Any, what: str, least: int = 0, below: int | None = None) -> int:
@@ -86,7 +88,7 @@ def array(value: Any, what: str, dtypes: str, columns: int | None = None) -> NDA
     fits = len(shape) == (1 if columns is None else 2) and (not columns or shape[1] == columns)
     need(fits, f"{what}: shape {shape!r:.40}, where {columns or 'a vector'} is needed")
     size = np.dtype(dtype).itemsize * math.prod(shape)
-    need(size <= MOST_BYTES, f"{what}: {size} bytes")
+    need(size <= MOST_BYTES, f"{what}: too many bytes")
     charge("bytes of packed arrays", size)
     try:
         unpacker = zlib.decompressobj()

@@ -17,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -95,7 +95,12 @@ class Space:
 
     def run_of(self, record: int) -> int:
         """Return the number of a record's run."""
-        return [run.contributions for run in self.runs].index(self.each[record])
+        return self._places[self.each[record]]
+
+    @cached_property
+    def _places(self) -> dict[tuple[Total, ...], int]:
+        """The number of each run, by what its records contribute."""
+        return {run.contributions: i for i, run in enumerate(self.runs)}
 
     def groups(self, size: int) -> list[tuple[int, ...]]:
         """Return, as runs, one group of so many records of each kind.
@@ -160,7 +165,8 @@ class Space:
 
     def convolve(self, one: Mapping[Total, int], other: Mapping[Total, int]) -> dict[Total, int]:
         """Return the numbers of sums of two independent totals."""
-        charge("ball operations", len(one) * len(other))
+        a, b = (max(counts.values()).bit_length() for counts in (one, other))
+        charge("ball operations", len(one) * len(other) * (1 + (a + b >> 12) + (a * b >> 20)))
         found: Counter[Total] = Counter()
         for s, m in one.items():
             for t, n in other.items():
@@ -171,9 +177,11 @@ class Space:
         """Return the counts of totals of n records of a run; on a line by a polynomial."""
         origin, step, places = _line(run.contributions)
         length = max(places) * n if places else LONGEST
-        if n < 2 or length >= LONGEST:
-            one = Counter(run.contributions)
-            return reduce(self.convolve, [one] * n, {self.zero: 1})
+        if n < 2:
+            return Counter(run.contributions) if n else {self.zero: 1}
+        if length >= LONGEST:
+            half = self._power(run, n // 2)
+            return self.convolve(self.convolve(half, half), self._power(run, n % 2))
         # Each of the numbers has up to n log2 of the values' number bits.
         charge("bytes of numbers", length * n * len(places).bit_length() // 8)
         one = Counter(places)

@@ -26,7 +26,9 @@ from cvxleak.envelope import failure_probability, optimal_pml_mechanism, pml_env
 from cvxleak.exact.limits import LIMITS, limited
 from cvxleak.exact.packing import pack, unpack
 from cvxleak.kernel import budget, reading
+from cvxleak.kernel.cases import simplex
 from cvxleak.kernel.numbers import RefusedError
+from cvxleak.kernel.space import Space
 from cvxleak.local_dp import (
     local_dp_epsilon_of_set,
     min_distortion_local_dp,
@@ -288,6 +290,27 @@ def test_runs_are_limited_in_all():
         assert len(json.dumps(certificate.to_dict())) < 2500
         assert reason in refusal(certificate)
     assert verify(audit_of(parity_of(10_000), NOISY, [0])).passed
+
+
+def test_totals_that_are_on_no_line_are_counted_with_their_digits():
+    four = ((0, 0), (0, 1), (1, 0), (1, 1))
+    with budget.limited():
+        counts = Space(((four, 1 << 17),), (2, 2), {}, ()).totals()
+    assert counts == dict.fromkeys(four, 1 << (2 * (1 << 17) - 2))
+    large = {(a, b): 1 << (1 << 20) for a in range(8) for b in range(8)}
+    with budget.limited(), pytest.raises(RefusedError, match="ball operations"):
+        Space((), (8, 8), {}, ()).convolve(large, large)
+
+
+def test_packed_numbers_are_limited_before_they_are_fractions():
+    large = pack(np.zeros(1 << 23))
+    with budget.limited(), pytest.raises(RefusedError, match="bytes of numbers"):
+        reading.fractions(large, "orders")
+
+
+def test_tables_of_a_value_for_each_value_are_limited():
+    with budget.limited(), pytest.raises(RefusedError, match="bytes of numbers"):
+        simplex(20_000)
 
 
 def test_runs_of_nothing_are_limited_too():
