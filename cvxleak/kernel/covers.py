@@ -86,7 +86,7 @@ def largest_bound(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosteriorCells(Rule, rule="cells", gives="B", when=["no cover around"]):
-    r"""Cells of the posteriors of A given each part of the outputs.
+    r"""J <= the largest bound of a leaf; each has a cell for every part's posterior of A.
 
     A node is a part, two vertices i, j of its cell and t: the cut is at (1 - t) V_i + t V_j. If s_y
     = 0, rho_y may be any distribution.

@@ -47,7 +47,7 @@ multiple of the base that is not above it. In it, floats tell apart what they wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -148,7 +148,7 @@ class Noise:
     @property
     def smooth(self) -> bool:
         """Whether the slopes of log-densities count."""
-        return self.kind in ("gaussian", "laplace") and not self.rounded
+        return self.kind in SLOPES and not self.rounded
 
     @property
     def blank(self) -> Mapping[int, Row]:
@@ -197,18 +197,10 @@ class Noise:
 
     def _tail(self, z: fmpq) -> Any:
         """Return P(Z > z) for z >= 0."""
-        if self.kind == "gaussian":
-            return (ball(z / self.width) / arb(2).sqrt()).erfc() / 2
-        if self.kind == "laplace":
-            return ball(-z / self.width).exp() / 2
-        if self.kind == "uniform":
-            return max((1 - z / self.width) / 2, fmpq(0))
-        if self.kind == "discrete-laplace":
-            return ball(-(z + HALF) / self.width).exp() / (1 + ball(-1 / self.width).exp())
-        return self._sums[min(int((z + HALF).p), len(self._sums) - 1)]
+        return TAILS[self.kind](self, z)
 
     @cached_property
-    def _sums(self) -> list[arb]:
+    def sums(self) -> list[arb]:
         """Of discrete Gaussian noise P(Z >= k); the last one is of all numbers from there on."""
         need(self.width <= 10_000, "discrete Gaussian noise that is too wide")
         far = FAR * int(self.width.ceil())
@@ -240,23 +232,41 @@ class Noise:
         if self.kind == "uniform" and not self.rounded:
             ends = (v + side for v in self.places for side in (-self.width, self.width))
             return None if any(lo < end < hi for end in ends) else nothing
-        return nothing if hi - lo <= 1 else None
+        alone = (self.kind in WHOLE or self.rounded) and hi - lo <= 1
+        return nothing if alone else None
 
     def _slopes(self, lo: fmpq | None, hi: fmpq | None, t: fmpq) -> Sequence[arb] | None:
         """Return s^2 h^2 / (2 pi^2), in a unit of which the parameter makes one."""
-        if self.kind == "gaussian":
-            slopes = [abs(v - t) for v in self.places]
-        else:
-            left, right = abs(1 - t), abs(-1 - t)
-            # Below v log f_v has slope 1/b, and -1/b above.
-            below = [left if lo is None or lo < v else 0 for v in self.places]
-            above = [right if hi is None or v < hi else 0 for v in self.places]
-            slopes = list(map(max, below, above))
+        slopes = [SLOPES[self.kind](v, lo, hi, t) for v in self.places]
         if not any(slopes):
             return [arb(0)] * len(slopes)
         if lo is None or hi is None:
             return None
         return [ball((s * (hi - lo)) ** 2 / 2) / arb.pi() ** 2 for s in slopes]
+
+
+def _slope_of_laplace(v: fmpq, lo: fmpq | None, hi: fmpq | None, t: fmpq) -> fmpq:
+    # Below v log f_v has slope 1/b, and -1/b above.
+    below = abs(1 - t) if lo is None or lo < v else fmpq(0)
+    return max(below, abs(-1 - t)) if hi is None or v < hi else below
+
+
+TAILS: dict[str, Callable[[Noise, fmpq], Any]] = {
+    "gaussian": lambda noise, z: (ball(z / noise.width) / arb(2).sqrt()).erfc() / 2,
+    "laplace": lambda noise, z: ball(-z / noise.width).exp() / 2,
+    "uniform": lambda noise, z: max((1 - z / noise.width) / 2, fmpq(0)),
+    "discrete-laplace": lambda noise, z: (
+        ball(-(z + HALF) / noise.width).exp() / (1 + ball(-1 / noise.width).exp())
+    ),
+    "discrete-gaussian": lambda noise, z: noise.sums[min(int((z + HALF).p), len(noise.sums) - 1)],
+}
+"""P(Z > z) for z >= 0, for each kind of noise."""
+
+SLOPES: dict[str, Callable[[fmpq, fmpq | None, fmpq | None, fmpq], fmpq]] = {
+    "gaussian": lambda v, _lo, _hi, t: abs(v - t),
+    "laplace": _slope_of_laplace,
+}
+"""s of a value in the cell from lo to hi with reference t; of a kind without, no cell is priced."""
 
 
 @dataclass(frozen=True)

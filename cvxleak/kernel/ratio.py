@@ -100,7 +100,7 @@ AT_ONCE, LARGEST = 1 << 18, 1 << 22
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"]):
-    """A tree of boxes of functionals of log(vR / t), for all v of the simplex of one value.
+    """D(vR || t) + <v, c> + L H(v) <= the largest bound of a leaf, a box of log(vR / t).
 
     The root is narrowed; a node cuts a range in two, and both parts are narrowed. Every fixed
     point, and so a v at which f is largest, is in a leaf, and the leaf's bound by RATIO and

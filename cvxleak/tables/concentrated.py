@@ -27,6 +27,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.audit import check_claim
+from cvxleak.core.errors import ValidationError
 from cvxleak.exact import balls
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.tables.cases import Case
@@ -76,7 +77,8 @@ def _closed(noise: Noise) -> arb:
     if isinstance(noise, Laplace | DiscreteLaplace):
         level = 1 / balls.number(noise.scale)
         return level * (level / 2).tanh()
-    assert isinstance(noise, Rounded)
+    if not isinstance(noise, Rounded):
+        raise ValidationError(f"noise: found {noise!r}, whose zCDP is not known")
     return arb("inf") if isinstance(noise.noise, Uniform) else _closed(noise.noise)
 
 

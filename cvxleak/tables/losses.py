@@ -32,10 +32,19 @@ from typing import NamedTuple
 import numpy as np
 from flint import arb, fmpq
 
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.exact import balls
 from cvxleak.exact.rationals import exp_above, exp_below
-from cvxleak.model import AdditiveNoise, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
+from cvxleak.model import (
+    AdditiveNoise,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Rounded,
+    Uniform,
+)
 from cvxleak.tables.grid import COARSE, FINE, Cells, GridLosses, mean_of_gaussian, on_grid
 from cvxleak.tables.inversion import edge_of, law_of_noise
 from cvxleak.tables.noise import CountNoise, Law
@@ -319,6 +328,8 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
         edges = [(low + high) / 2]
     elif isinstance(noise, Laplace):
         edges = [low + (high - low) * k / CELLS for k in range(CELLS + 1)]
+    elif not isinstance(noise, Rounded | DiscreteGaussian):
+        raise ValidationError(f"noise: found {noise!r}, whose losses are not known")
     else:
         base = fraction(noise.base) if isinstance(noise, Rounded) else Fraction(1)
         inner = noise.noise if isinstance(noise, Rounded) else noise

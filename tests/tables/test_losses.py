@@ -13,6 +13,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from cvxleak.audit import check_claim
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.tables import (
     PerturbationTable,
@@ -23,7 +24,15 @@ from cvxleak.tables import (
     table_privacy,
 )
 from cvxleak.tables.grid import on_grid
-from cvxleak.tables.losses import Book, Change, Losses, Ratios, _product, dominating
+from cvxleak.tables.losses import (
+    Book,
+    Change,
+    Losses,
+    Ratios,
+    _product,
+    _real_cells,
+    dominating,
+)
 
 PTABLE = PerturbationTable(Path(__file__).parents[2] / "examples" / "ptable.csv", summed_keys=False)
 LEVELS = (0.0, 0.3, 1.0, 3.0)
@@ -276,3 +285,8 @@ def test_laws_above_rounded_noise_hold_fourteen_numbers(monkeypatch):
         if counts is bound.witness.counts:
             assert truth == pytest.approx(bound.lower, abs=1e-4)
     assert bound.lower > 0.03
+
+
+def test_a_density_without_cells_of_its_own_is_no_lattice():
+    with pytest.raises(ValidationError, match=r"Gaussian.*whose losses are not known"):
+        _real_cells(Change(Gaussian(1.0), 0, 1))

@@ -16,7 +16,7 @@ rule                  made by             why it holds
 ===================== =================== ==========================================================
 `alphabet`            `loop`              I(A;Y) <= H(A)
 `choices`             `choices`           the capacities of all choices of one group per value
-`share`, vertices     `whole_dataset`     I(A;Y) <= (1 - q) H(A) + q I(X;Y)
+`share`, vertices     `whole_dataset`     I(A;Y) <= I(X;Y)
 `share`, contraction  `tangent`           time sharing at a multiplier with which it is concave
 `share`, `ratio`      `log_ratio_cells`   time sharing; for each value a tree of boxes of log-ratios
 `cells`               `posterior_cells`   a tree of cells of the posteriors; `dual` bounds a node
@@ -28,8 +28,9 @@ output into cells.
 
 **The branching rules.** Both trees are a `cvxleak.solvers.BestFirst`, which splits the leaf with
 the largest bound. Posterior cells: `posterior_cells.branch`, which output's cell is cut, and on
-which edge where. Log-ratio cells are cut across the functional in which they are widest. Any rule
-is sound: a certificate holds the cuts that were made, and the kernel replays them.
+which edge where. `log_ratio_cells.LogRatioTree._bound`: across the functional, or the residual of a
+group, with which log-ratios vary most. Any rule is sound: a certificate holds the cuts that were
+made, and the kernel replays them.
 """
 
 __all__: list[str] = []
