@@ -39,10 +39,10 @@ PAIRS = 10**7
 LEAST = 2.0**-100
 """Weights of tangents are raised to this: the kernel takes their logarithms."""
 
-GAIN = 1e-12
+GAIN = 1e-8
 """Nats per cycle below which the ascent ends."""
 
-STEPS = 1000
+STEPS = 100
 """Most steps of the ascent."""
 
 LARGEST = 1e9
