@@ -180,7 +180,7 @@ def test_what_is_not_known_is_never_known_again(x: Many) -> None:
 
 @pytest.mark.parametrize("radius", [0.3, 1000.0, np.inf, np.nan])
 def test_exponentials_far_below_keep_their_radius(radius: float) -> None:
-    # REFEREE: exp(-1000 +- 1000) may be 1.
+    # exp(-1000 +- 1000) may be 1.
     assert not Many(-1000.0, radius).exp().certain()
 
 
