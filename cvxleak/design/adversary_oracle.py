@@ -241,8 +241,7 @@ class AdversaryOracle:
         """Return where ascents end that start near each of some adversaries."""
         near = 0.99 * weights + 0.01 * lumped.uniform()
         updater = Updater(lumped, self.floor)
-        guess = np.full(len(near), 0.1)
-        current = updater.update(updater.joint(near), guess, np.ones(len(near)))
+        current = updater.first(updater.joint(near))
         cost = work_of_updates(1, near.shape[0] * lumped.rows.size)
 
         def count(current: Iterates, step: Array) -> None:

@@ -140,8 +140,7 @@ def climb_jointly(
         joint = updater.joint(weights)
         only = Iterates(weights, joint, np.full(1, np.inf), information(joint))
         return _result(lumped, b, [_record(lumped, only)], [], only, 0, "b = log|X|: uniform prior")
-    count = len(start)
-    current = updater.update(start, np.full(count, 0.1), np.ones(count))
+    current = updater.first(start)
     trace: list[tuple[Array, Array, Array]] = [_record(lumped, current)]
     steps: list[Array] = []
 

@@ -61,6 +61,11 @@ class Updater:
         """s_{a,y}, shape (S, A, Y)."""
         return np.stack([weights[:, g] @ self.rows[g] for g in self.groups], axis=1)
 
+    def first(self, joint: Array) -> Iterates:
+        """Return the first iterates from some joint distributions."""
+        ones = np.ones(len(joint))
+        return self.update(joint, 0.1 * ones, ones)
+
     def update(
         self, joint: Array, guess: Array, kappa: Array, floor: Array | None = None
     ) -> Iterates:

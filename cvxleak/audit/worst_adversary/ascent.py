@@ -185,12 +185,12 @@ class Ascent:
     def _random(self) -> Array:
         """Return random weights, and what a step leads to from random posteriors."""
         count = RANDOM if self._joint_steps else MORE
-        lumped, ones = self.group.lumped, np.ones(count)
+        lumped = self.group.lumped
         (n, outputs), k = lumped.rows.shape, len(lumped.values)
         weights = self._rng.dirichlet(np.full(n, 0.3), size=count)
         posteriors = self._rng.dirichlet(np.ones(k), size=(count, outputs)).swapaxes(1, 2)
-        update = Updater(lumped, self.group.floor).update(posteriors / outputs, 0.1 * ones, ones)
-        return np.vstack([weights, update.weights])
+        found = Updater(lumped, self.group.floor).first(posteriors / outputs)
+        return np.vstack([weights, found.weights])
 
     def _directed(self) -> Array:
         """Return the center's distributions of each value, tilted along the leading functional.
@@ -263,8 +263,8 @@ class Ascent:
 
     def _jointly(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
         """Joint Blahut-Arimoto, for all starts at once."""
-        updater, ones = Updater(rows, self.group.floor), np.ones(len(starts))
-        current = updater.update(updater.joint(starts), 0.1 * ones, ones)
+        updater = Updater(rows, self.group.floor)
+        current = updater.first(updater.joint(starts))
         # Two take some steps even where there is no time: it is as nothing to that of the proof.
         for steps, kept, until in ((FIRST, 2, stop), (FIRST, 2, never), (LAST, 1, stop)):
             progress = PROGRESS * float(current.value.max())

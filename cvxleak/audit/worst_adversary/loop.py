@@ -235,15 +235,18 @@ class GroupSearch:
             self._proofs.append(self._proved(PosteriorCells(group)))
 
     @property
+    def _sharpest(self) -> Any:
+        return min(self._proofs, key=lambda proof: proof.upper)
+
+    @property
     def upper(self) -> float:
         """The least bound."""
-        return min(proof.upper for proof in self._proofs)
+        return self._sharpest.upper
 
     @property
     def searched(self) -> bool:
         """Whether more than a closed form is needed for the least bound."""
-        least = min(self._proofs, key=lambda proof: proof.upper)
-        return not isinstance(least, Alphabet | Ignored | WithoutFloor)
+        return not isinstance(self._sharpest, Alphabet | Ignored | WithoutFloor)
 
     def tight(self, gap: float) -> bool:
         """Whether no tree gets far below the bound: J + extra is as large for an adversary."""
@@ -257,9 +260,7 @@ class GroupSearch:
     @property
     def proof_size(self) -> float:
         """About how many probabilities the proof of the least bound goes through in its tree."""
-        least = min(self._proofs, key=lambda proof: proof.upper)
-        trees = LogRatioCells | PosteriorCells | Quotient
-        return least.proof_size if isinstance(least, trees) else 0.0
+        return getattr(self._sharpest, "proof_size", 0.0)
 
     def terms(self, surplus: float) -> list[Term]:
         """Return the first bound, which needs no search, and the least one for this log|X| - b."""

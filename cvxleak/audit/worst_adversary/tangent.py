@@ -133,8 +133,8 @@ def _maximizer(lumped: Lumped, weights: Array, lam: float, stop: Stop) -> Array:
     """Return the adversary of U(lam), looking from some weights."""
     # Nowhere zero: what has no mass stays without.
     start = 0.9 * weights + 0.1 * lumped.uniform()
-    updater, one = Relaxed(lumped, lam), np.ones(1)
-    current = updater.update(updater.joint(start[None]), one, one)
+    updater = Relaxed(lumped, lam)
+    current = updater.first(updater.joint(start[None]))
     ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN, stop=stop)
     found = np.maximum(current.weights[0], LEAST)
     return found / found.sum()

@@ -47,10 +47,10 @@ class WholeDataset:
         lumped, places = group.lumped, np.arange(len(weights))
         # Each group of contexts is a value.
         whole = replace(lumped, values=tuple(places.tolist()), value_index=places)
-        updater, one = Updater(whole, group.floor), np.ones(1)
+        updater = Updater(whole, group.floor)
         # Nowhere zero: what has no mass stays without.
-        start = updater.joint((0.9 * weights + 0.1 * lumped.uniform())[None])
-        current = updater.update(start, 0.1 * one, one)
+        start = 0.9 * weights + 0.1 * lumped.uniform()
+        current = updater.first(updater.joint(start[None]))
         ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN, stop=stop)
         return cls._at(group, current.weights[0] @ lumped.rows)
 
