@@ -6,16 +6,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from cvxleak import measures
 from cvxleak.core.validation import Array, frozen_array
 from cvxleak.core.value import Value
-from cvxleak.measures import (
-    bayes_vulnerability,
-    lumped_channel,
-    lumped_entropy,
-    lumped_information,
-    posterior_bayes_vulnerability,
-)
-from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior
+from cvxleak.model import Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.violations import expand
 from cvxleak.model.restricted import Restricted, restrict
@@ -79,40 +73,34 @@ class Adversary(Value):
     @property
     def lumped(self) -> Lumped:
         """The lumped problem whose groups `weights` refers to."""
-        if self.adversaries:
-            return self._restricted.lumped
-        if isinstance(self.mechanism.noise, ChannelSet):
-            return self.mechanism.lumped_set(self._named).center
-        return self.mechanism.nominal.lumped(self._named)
+        return self.restricted.lumped
 
     @property
-    def _named(self) -> int | tuple[int, ...]:
-        return self.records[0] if len(self.records) == 1 else self.records
-
-    @property
-    def _restricted(self) -> Restricted:
-        return restrict(self.mechanism, self._named, self.adversaries)
+    def restricted(self) -> Restricted:
+        """The lumped problem with the constraints that `adversaries` put on its weights."""
+        named = self.records[0] if len(self.records) == 1 else self.records
+        return restrict(self.mechanism, named, self.adversaries)
 
     @property
     def leakage(self) -> float:
         """I(X_I;Y) under this prior, in nats (floating point)."""
-        return lumped_information(self.weights, self.lumped)
+        return measures.lumped_information(self.weights, self.lumped)
 
     @property
     def entropy(self) -> float:
         """H(X) under this prior, in nats (floating point)."""
-        return lumped_entropy(self.weights, self.lumped)
+        return measures.lumped_entropy(self.weights, self.lumped)
 
     def guess(self) -> tuple[float, float]:
         """Return the probability of guessing the record(s) right, before and after the output."""
-        channel, law = lumped_channel(self.weights, self.lumped)
-        return bayes_vulnerability(law), posterior_bayes_vulnerability(channel, law)
+        channel, law = measures.lumped_channel(self.weights, self.lumped)
+        return measures.bayes_vulnerability(law), measures.posterior_bayes_vulnerability(
+            channel, law
+        )
 
     def expand(self) -> Prior:
         """Return the prior on full datasets (small spaces only)."""
-        if self.adversaries:
-            return expand(self._restricted, self.weights)
-        return self.mechanism.expand(self.records, self.weights)
+        return expand(self.restricted, self.weights)
 
     def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:
         """Return (value, query values, contexts, weight) of groups of weight above `least`."""

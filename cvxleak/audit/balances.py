@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -129,8 +129,10 @@ def _in_turn(steps: Sequence[Callable[..., Bound]], clock: Clock, tol: float) ->
     interrupted = False
     for parts, step in zip((2, 1), steps, strict=True):
         limits = {name: x if x is None else x / parts for name, x in clock.limits.items()}
+        if interrupted:
+            limits["time_limit"] = 0.0
         try:
-            found.append(step(**(limits | {"time_limit": 0.0} if interrupted else limits)))
+            found.append(step(**limits))
         except SolveInterrupted as error:
             found.append(error.bound)
             interrupted = True
@@ -146,6 +148,11 @@ def _difference(parts: Sequence[Bound], tol: float) -> Bound:
     lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
     upper = math.nextafter(free.upper - bound.lower, math.inf)
     capacity, leakage = _certificate(free, "free"), _certificate(bound, "bound")
+    sides = (capacity.witness, leakage.proof), (capacity.proof, leakage.witness)
+    below, above = (
+        {"rule": "difference", "capacity": dict(of_free), "leakage": dict(of_bound)}
+        for of_free, of_bound in sides
+    )
     reasons = [part.stats.get("stopped", Stopped.TOLERANCE) for part in parts]
     return Bound.proved(
         "balance",
@@ -153,14 +160,7 @@ def _difference(parts: Sequence[Bound], tol: float) -> Bound:
         upper,
         tol=tol,
         witness=(free.witness, bound.witness),
-        certificate=Certificate(
-            "balance",
-            leakage.problem,
-            lower,
-            upper,
-            _term(capacity.witness, leakage.proof),
-            _term(capacity.proof, leakage.witness),
-        ),
+        certificate=Certificate("balance", leakage.problem, lower, upper, below, above),
         stats={
             "method": "two audits, with and without the entropy floor, because the balance is "
             "their difference",
@@ -169,10 +169,6 @@ def _difference(parts: Sequence[Bound], tol: float) -> Bound:
             "stopped": next((x for x in reasons if x is not Stopped.TOLERANCE), reasons[0]),
         },
     )
-
-
-def _term(capacity: Mapping[str, Any], leakage: Mapping[str, Any]) -> dict[str, Any]:
-    return {"rule": "difference", "capacity": dict(capacity), "leakage": dict(leakage)}
 
 
 def _certificate(bound: Bound, name: str) -> Certificate:

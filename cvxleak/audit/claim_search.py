@@ -7,15 +7,21 @@ D_alpha / alpha is far below what is to be proved, and close together around its
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from cvxleak.core.validation import Array
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import stacked
+from cvxleak.core.validation import Array, dimensions, short
+from cvxleak.core.value import preview
+from cvxleak.model import Channel, Mechanism, Prior, as_channel
+from cvxleak.model.prior import named_law
 
-__all__ = ["Distinguished", "Pair", "covers", "worst"]
+__all__ = ["Compared", "Distinguished", "Pair", "covers", "rows_compared", "worst"]
 
 SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """How far above the largest D_alpha / alpha orders prove a bound, as a share of it.
@@ -38,6 +44,10 @@ NARROW = 1e-6
 
 TIE = 1e-12
 """Relative difference of two pairs' values that only rounding makes."""
+
+
+Compared = tuple[Any, Sequence[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
+"""Output distributions, which pairs of them are compared, and labels of inputs and outputs."""
 
 
 class Distinguished(NamedTuple):
@@ -127,6 +137,50 @@ class Pair:
             wide = np.maximum(ratios[:-1], ratios[1:]) * slack > goal
             wide &= np.diff(beyond) > NARROW * low
         return np.unique(1 + beyond).tolist()
+
+
+def rows_compared(first: Any, second: Any) -> Compared:
+    """Return the rows that a claim compares: neighbors, all pairs, or one by one with `second`."""
+    if not isinstance(first, Mechanism):
+        one = _as_rows(first, "first")
+        if second is not None:
+            return _row_by_row(one, second)
+        pairs = list(combinations(range(len(one.inputs)), 2))
+    elif second is None:
+        one, pairs = first.channel, sorted(first.query.neighbor_pairs())
+    else:
+        raise ValidationError(
+            "second: found one in addition to a Mechanism, which defines its own pairs of "
+            "datasets; leave out second"
+        )
+    if not pairs:
+        raise ValidationError(
+            "first: found no two inputs to compare; at least two inputs, or `second`, are needed"
+        )
+    return one.matrix, pairs, one.inputs, one.outputs
+
+
+def _row_by_row(one: Channel, second: Any) -> Compared:
+    """Return the rows of two channels, those of equal place as pairs."""
+    other = _as_rows(second, "second")
+    if one.shape != other.shape or one.outputs != other.outputs:
+        raise ValidationError(
+            f"second: found {short(second)} with outputs {preview(other.outputs)}; it needs as "
+            f"many rows as first, and the same outputs, {preview(one.outputs)}"
+        )
+    k, named = len(one.inputs), (("first", one), ("second", other))
+    labels = [name if k == 1 else (name, x) for name, rows in named for x in rows.inputs]
+    matrix = stacked([one.matrix, other.matrix])
+    return matrix, [(i, k + i) for i in range(k)], labels, one.outputs
+
+
+def _as_rows(given: Any, name: str) -> Channel:
+    """Return a channel; one distribution is a channel with one row."""
+    given = given if hasattr(given, "columns") else named_law(given)
+    if isinstance(given, Prior):
+        return Channel(given.probabilities[None], outputs=given.labels)
+    table = isinstance(given, Channel) or hasattr(given, "iloc")
+    return as_channel(given if table or dimensions(given, name) != 1 else [given], name)
 
 
 def worst(found: Sequence[Distinguished]) -> int:

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from html import escape
-from itertools import combinations
-from time import perf_counter
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from cvxleak.audit.claim_search import Distinguished, Pair, covers, worst
+from cvxleak.audit.claim_search import Compared, Distinguished, Pair, covers, rows_compared, worst
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import fraction, stacked
-from cvxleak.core.validation import dimensions, in_order, privacy_level, real_number, short
+from cvxleak.core.numbers import at_most, fraction
+from cvxleak.core.validation import in_order, privacy_level, real_number, short
 from cvxleak.core.value import preview
-from cvxleak.kernel.claims import KINDS
-from cvxleak.kernel.numbers import lower, precision, rational, upper
-from cvxleak.model import Channel, Mechanism, Prior, as_channel
-from cvxleak.model.prior import named_law
+from cvxleak.model import Channel, Mechanism, Prior
 from cvxleak.problem import Bound
-from cvxleak.proofs import Certificate
-from cvxleak.proofs.checker import PROVERS
+from cvxleak.problem.problem import ROUNDING
 
 __all__ = ["ClaimCheck", "Distinction", "check_claim"]
-
-ROUNDING = 1e-13
-"""Relative differences that rounding makes, of parameters and of ratios of probabilities."""
 
 SIMPLE = 1000
 """Largest denominator of a ratio that is worth writing down exactly."""
@@ -40,6 +32,11 @@ PARAMETERS = {"dp-profile": "delta", "gaussian-dp": "mu", "renyi-dp": "epsilon",
 
 TOLERANCE = 1e-3
 """Relative gap between the bounds of a parameter that is searched for; the others have none."""
+
+METHOD = (
+    "the worst pair of inputs, because a claim about a single channel is decided by finitely many "
+    "pairs"
+)
 
 
 @dataclass(frozen=True)
@@ -114,9 +111,9 @@ class ClaimCheck:
 
         The claim is taken as written, without a tolerance.
         """
-        if _at_most(self.bound.upper, self.stated):
+        if at_most(self.bound.upper, self.stated):
             return "PASS"
-        return "OPEN" if _at_most(self.bound.lower, self.stated) else "FAIL"
+        return "OPEN" if at_most(self.bound.lower, self.stated) else "FAIL"
 
     @property
     def passed(self) -> bool:
@@ -157,10 +154,6 @@ class _Claim(NamedTuple):
     level: Mapping[str, Any] = {}
     odds: Fraction | None = None
     exact: _Claim | None = None
-
-
-Compared = tuple[Any, Sequence[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
-"""Output distributions, which pairs of them are compared, and labels of inputs and outputs."""
 
 
 def check_claim(
@@ -268,7 +261,7 @@ def check_claim(
     """
     given = {"epsilon": epsilon, "ratio": ratio, "zcdp": zcdp, "renyi": renyi, "gdp": gdp}
     claim = _claim({name: x for name, x in given.items() if x is not None}, delta)
-    compared = _compared(first, second)
+    compared = rows_compared(first, second)
     answer = _answer(claim, compared)
     upper_end, stated = answer.bound.upper, claim.stated
     near = abs(upper_end - stated) <= ROUNDING * (1 + stated)
@@ -281,7 +274,7 @@ def check_claim(
 def _answer(claim: _Claim, compared: Compared) -> ClaimCheck:
     """Return what is claimed, and bounds on its parameter."""
     matrix, pairs, labels, outputs = compared
-    begun = perf_counter()
+    clock = Clock()
     ways = [*pairs, *((v, u) for u, v in pairs)]
     laws = [Pair(matrix[u], matrix[v]) for u, v in ways]
     each = [claim.search(one) for one in laws]
@@ -296,24 +289,16 @@ def _answer(claim: _Claim, compared: Compared) -> ClaimCheck:
         below["order"], above = found.order, {"rule": "orders", "orders": list(map(list, both))}
     elif claim.kind == "gaussian-dp":
         below["outputs"] = found.outputs
-    with precision():
-        statement = KINDS[claim.kind].read(problem)
-        low, high = lower(statement.lower(below)), upper(statement.upper(above))
-    unit = PROVERS[claim.kind].unit_of(problem)
-    seen = tuple(outputs[y] for y in found.outputs)
-    bound = Bound.proved(
+    outcomes = tuple(outputs[y] for y in found.outputs)
+    bound = Bound.of_terms(
         PARAMETERS[claim.kind],
-        low,
-        high,
+        claim.kind,
+        problem,
+        below,
+        above,
         tol=TOLERANCE,
-        unit=unit,
-        witness=Distinction(labels[u], labels[v], seen, found.order),
-        certificate=Certificate(claim.kind, problem, low, high, below, above, unit=unit),
-        stats={
-            "method": "the worst pair of inputs, because a claim about a single channel is decided "
-            "by finitely many pairs",
-            "seconds": perf_counter() - begun,
-        },
+        witness=Distinction(labels[u], labels[v], outcomes, found.order),
+        stats={"method": METHOD, "seconds": clock.seconds},
     )
     return ClaimCheck(claim.text, claim.stated, bound)
 
@@ -393,65 +378,15 @@ def _without_delta(text: str, epsilon: float, odds: Fraction | None = None) -> _
     return _Claim(text, epsilon, "renyi-dp", "epsilon={}", search, {"alpha": "inf"}, odds, exact)
 
 
-def _compared(first: Any, second: Any) -> Compared:
-    """Return the rows, the pairs of them that are compared, and the labels."""
-    if second is not None:
-        return _row_by_row(first, second)
-    if isinstance(first, Mechanism):
-        channel, pairs = first.channel, sorted(first.query.neighbor_pairs())
-    else:
-        channel = _as_rows(first, "first")
-        pairs = list(combinations(range(len(channel.inputs)), 2))
-    if not pairs:
-        raise ValidationError(
-            "first: found no two inputs to compare; at least two inputs, or `second`, are needed"
-        )
-    return channel.matrix, pairs, channel.inputs, channel.outputs
-
-
-def _row_by_row(first: Any, second: Any) -> Compared:
-    """Return the rows of two channels, those of equal place as pairs."""
-    if isinstance(first, Mechanism):
-        raise ValidationError(
-            "second: found one in addition to a Mechanism, which defines its own pairs of "
-            "datasets; leave out second"
-        )
-    one, other = _as_rows(first, "first"), _as_rows(second, "second")
-    if one.shape != other.shape or one.outputs != other.outputs:
-        raise ValidationError(
-            f"second: found {short(second)} with outputs {preview(other.outputs)}; it needs as "
-            f"many rows as first, and the same outputs, {preview(one.outputs)}"
-        )
-    k, named = len(one.inputs), (("first", one), ("second", other))
-    labels = [name if k == 1 else (name, x) for name, rows in named for x in rows.inputs]
-    matrix = stacked([one.matrix, other.matrix])
-    return matrix, [(i, k + i) for i in range(k)], labels, one.outputs
-
-
-def _as_rows(given: Any, name: str) -> Channel:
-    """Return a channel; one distribution is a channel with one row."""
-    given = given if hasattr(given, "columns") else named_law(given)
-    if isinstance(given, Prior):
-        return Channel(given.probabilities[None], outputs=given.labels)
-    table = isinstance(given, Channel) or hasattr(given, "iloc")
-    return as_channel(given if table or dimensions(given, name) != 1 else [given], name)
-
-
-def _at_most(one: float, other: float) -> bool:
-    if not (math.isfinite(one) and math.isfinite(other)):
-        return one <= other
-    return rational(one) <= rational(other)
-
-
 def _ends(bound: Bound, stated: float) -> str:
     """Return both bounds, with as many digits as it takes to see on which side of `stated` each is.
 
     So a claim of 1 is not said to fail because "epsilon is 1".
     """
-    ends, texts, digits = (bound.lower, bound.upper), ["", ""], 5
-    told = [end <= stated for end in ends]
-    while digits == 5 or (digits < 17 and [float(text) <= stated for text in texts] != told):
-        digits += 1
+    ends, texts = (bound.lower, bound.upper), ["", ""]
+    for digits in range(6, 18):
         texts = [f"{end:.{digits}g}" for end in ends]
+        if [float(text) <= stated for text in texts] == [end <= stated for end in ends]:
+            break
     shown = " to ".join(dict.fromkeys(texts))
     return shown if bound.unit == "probability" else f"{shown} {bound.unit}"

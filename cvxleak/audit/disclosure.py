@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,15 @@ from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.work import spend
 from cvxleak.kernel.disclosure import TotalDisclosure
-from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.kernel.numbers import precision
 from cvxleak.kernel.view import View
 from cvxleak.model import ChannelSet, Mechanism, RealOutput
 from cvxleak.problem import Bound, Gap, Stopped
-from cvxleak.proofs import Certificate
 from cvxleak.proofs.format import plain
 
 __all__ = ["total_disclosure"]
 
 Mask = NDArray[np.bool_]
-Owners = NDArray[np.intp]
 
 RESPONSES = 60
 """Steps towards the evenest fractional sharing of the outputs, at a node.
@@ -107,45 +104,45 @@ def total_disclosure(
             "outputs is needed"
         )
     clock, gap = Clock(time_limit, work_limit), Gap(tol)
-    group = None if records is None else mechanism.space.group(records)
+    # In the order of the statement's views.
+    groups = mechanism.groups(1) if records is None else [mechanism.space.group(records)]
     problem = {
         "mechanism": mechanism.to_dict(),
-        "size": 1 if group is None else len(group),
-        "records": None if group is None else [list(group)],
+        "size": len(groups[0]),
+        "records": None if records is None else [list(groups[0])],
     }
     with precision():
         statement = TotalDisclosure.read(plain(problem))
-        trees = [_Tree(view) for view in statement.views]
-        best = _searched(trees, gap, clock)
-        below = {"rule": "owners", "group": best, "values": trees[best].owners.tolist()}
-        above = {"rule": "max", "groups": [list(tree.nodes()) for tree in trees]}
-        low, high = lower(statement.lower(below)), upper(statement.upper(above))
-    groups = mechanism.groups(1) if group is None else [group]  # in the order of the views
-    closed = gap.closed(low, high)
-    return Bound.proved(
+    trees = [_Tree(view) for view in statement.views]
+    best, stopped = _searched(trees, gap, clock)
+    return Bound.of_terms(
         "total disclosure",
-        low,
-        high,
+        "total-disclosure",
+        problem,
+        {"rule": "owners", "group": best, "values": trees[best].owners.tolist()},
+        {"rule": "max", "groups": [tree.nodes() for tree in trees]},
+        statement=statement,
         tol=gap.tol,
         witness=Adversary(mechanism, groups[best], trees[best].weights()),
-        certificate=Certificate("total-disclosure", problem, low, high, below, above),
         stats={
             "method": "branch and bound on which outputs belong to which value, because these sets "
             "are finitely many",
-            "nodes": sum(tree.size for tree in trees),
+            "nodes": sum(len(tree.nodes()) for tree in trees),
             "seconds": clock.seconds,
-            "stopped": Stopped.TOLERANCE if closed else Stopped.at_limit(clock),
+            "stopped": stopped,
         },
     )
 
 
-def _searched(trees: Sequence[_Tree], gap: Gap, clock: Clock) -> int:
-    """Split nodes until the gap is closed or a limit is reached; return the best group's place."""
+def _searched(trees: Sequence[_Tree], gap: Gap, clock: Clock) -> tuple[int, Stopped]:
+    """Split nodes until the gap is closed or a limit is reached; return the best tree's place."""
     while True:
         lowest, highest = (max(getattr(tree, end) for tree in trees) for end in ("lower", "upper"))
-        if gap.closed(lowest, highest) or clock.late:
+        closed = gap.closed(lowest, highest)
+        if closed or clock.late:
             break
         max(trees, key=lambda tree: tree.upper).split()
+    stopped = Stopped.TOLERANCE if closed else Stopped.at_limit(clock)
     if highest == -math.inf:
         raise InfeasibleError(
             "mechanism: no adversary learns the record completely; some uncertainty is left "
@@ -154,19 +151,9 @@ def _searched(trees: Sequence[_Tree], gap: Gap, clock: Clock) -> int:
     if lowest == -math.inf:
         raise SolverError(
             "mechanism: found no adversary who learns the record completely, and no proof that "
-            f"there is none: {Stopped.at_limit(clock).value}; raise it"
+            f"there is none: {stopped.value}; raise it"
         )
-    return max(range(len(trees)), key=lambda place: trees[place].lower)
-
-
-@dataclass
-class _Node:
-    """Which outputs may belong to which values, and how the tree goes on."""
-
-    allowed: Mask
-    multipliers: Array
-    output: int | None = None
-    children: list[_Node] = field(default_factory=list)
+    return max(range(len(trees)), key=lambda place: trees[place].lower), stopped
 
 
 class _Tree:
@@ -176,17 +163,17 @@ class _Tree:
     """
 
     def __init__(self, view: View) -> None:
-        self._k = view.k
-        self._values = np.repeat(np.arange(view.k), list(map(len, view.of)))
+        self._value = np.repeat(np.eye(view.k), list(map(len, view.of)), axis=0)
         self._can: Mask = np.array([[not x == 0 for x in row.lo] for row in view.rows])
         logs = np.array([math.log(m) for m in view.counts])
         self._counts = np.exp(logs - logs.max())
         self._scale = math.log(view.k) + logs.max()
         self._spread = self._can / self._can.sum(axis=1, keepdims=True) * self._counts[:, None]
-        self.size, self.lower = 0, -math.inf
-        self.owners: Owners = np.zeros(view.n, dtype=np.intp)
-        self._open: list[tuple[float, int, _Node]] = []
-        self._root = self._add(np.ones((view.n, view.k), dtype=bool))
+        self.lower, self.owners = -math.inf, np.zeros(view.n, dtype=np.intp)
+        # What a certificate holds of each node, by the values that the outputs were given so far.
+        self._nodes: dict[tuple[int, ...], Any] = {}
+        self._open: list[tuple[float, int, tuple[int, ...], Mask]] = []
+        self._add((), np.ones((view.n, view.k), dtype=bool))
 
     @property
     def upper(self) -> float:
@@ -195,43 +182,37 @@ class _Tree:
 
     def split(self) -> None:
         """Give one output of the node with the largest bound to each value in turn."""
-        _, _, node = heapq.heappop(self._open)
+        *_, place, allowed = heapq.heappop(self._open)
         # The output on which the contexts that are left lay most.
-        weight = self._spread[self._left(node.allowed)].sum(axis=0)
-        node.output = int(np.where(node.allowed.sum(axis=1) > 1, weight, -1.0).argmax())
-        for a in np.flatnonzero(node.allowed[node.output]):
-            allowed = node.allowed.copy()
-            allowed[node.output] = np.arange(self._k) == a
-            node.children.append(self._add(allowed))
+        weight = self._left(allowed) @ self._spread
+        output = int(np.where(allowed.sum(axis=1) > 1, weight, -1.0).argmax())
+        self._nodes[place] = output
+        for a in np.flatnonzero(allowed[output]).tolist():
+            part = allowed.copy()
+            part[output] = np.arange(part.shape[1]) == a
+            self._add((*place, a), part)
 
     def weights(self) -> Array:
         """Return the lumped prior of the best choice: even on the values, and on their contexts."""
-        own = self._left(np.eye(self._k, dtype=bool)[self.owners]) * self._counts
-        return own / (self._k * self._by_value(own)[self._values])
+        own, of_value = self._kept(self.owners)
+        return own / (len(of_value) * (self._value @ of_value))
 
-    def nodes(self) -> Iterator[Any]:
-        """Yield the tree's nodes in preorder, as a certificate holds them."""
-        waiting = [self._root]
-        while waiting:
-            node = waiting.pop()
-            yield node.multipliers.tolist() if node.output is None else node.output
-            waiting += reversed(node.children)
+    def nodes(self) -> list[Any]:
+        """Return the tree's nodes in preorder, as a certificate holds them."""
+        return [self._nodes[place] for place in sorted(self._nodes)]
 
-    def _add(self, allowed: Mask) -> _Node:
-        """Return a new node, once it is bounded and its fractional sharing has been rounded."""
-        self.size += 1
+    def _add(self, place: tuple[int, ...], allowed: Mask) -> None:
+        """Bound a node, and round its fractional sharing to a way to give the outputs."""
         spend(RESPONSES * (1e5 + 20 * allowed.size))
         bound, multipliers, shares = self._bound(allowed)
-        node = _Node(allowed, multipliers)
+        self._nodes[place] = multipliers.tolist()
         owners = shares.argmax(axis=1)
-        held = self._by_value(self._left(np.eye(self._k, dtype=bool)[owners]) * self._counts)
         with np.errstate(divide="ignore"):
-            attained = self._scale + float(np.log(held).mean())
+            attained = self._scale + float(np.log(self._kept(owners)[1]).mean())
         if attained > self.lower:
             self.lower, self.owners = attained, owners
         if bound > self.lower and (allowed.sum(axis=1) > 1).any():
-            heapq.heappush(self._open, (-bound, self.size, node))
-        return node
+            heapq.heappush(self._open, (-bound, len(self._nodes), place, allowed))
 
     def _bound(self, allowed: Mask) -> tuple[float, Array, Array]:
         """Return an upper bound at a node, its multipliers and a fractional sharing of the outputs.
@@ -239,11 +220,9 @@ class _Tree:
         max sum_a log sum_y z_ya D_ya over the sharings z is a market in which values with equal
         means buy outputs; proportional responses approach its prices.
         """
-        held = np.zeros(allowed.shape)
-        left = self._left(allowed)
-        np.add.at(held.T, self._values[left], self._spread[left])
+        held = (self._left(allowed)[:, None] * self._spread).T @ self._value
         shares = even = allowed / allowed.sum(axis=1, keepdims=True)
-        best, multipliers = math.inf, np.ones(self._k)
+        best, multipliers = math.inf, np.ones(held.shape[1])
         if not held.any(axis=0).all():
             return -math.inf, multipliers, shares
         for _ in range(RESPONSES):
@@ -256,12 +235,13 @@ class _Tree:
             shares = shares * np.sqrt(worth)
             total = shares.sum(axis=1, keepdims=True)
             shares = np.divide(shares, total, out=even.copy(), where=total > 0)
-        return best + self._scale - math.log(self._k), multipliers, shares
+        return best + self._scale - math.log(len(multipliers)), multipliers, shares
+
+    def _kept(self, owners: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return the weights of groups whose outputs are all their value's, and those of values."""
+        kept = self._left(np.eye(self._value.shape[1], dtype=bool)[owners]) * self._counts
+        return kept, kept @ self._value
 
     def _left(self, allowed: Mask) -> Mask:
         """Which groups of contexts have all of their outputs among those of their value."""
-        return np.all(~self._can | allowed[:, self._values].T, axis=1)
-
-    def _by_value(self, weights: Array) -> Array:
-        """Return the sum of the weights of each value's groups."""
-        return np.bincount(self._values, weights, self._k).astype(float)
+        return np.all(~self._can | (self._value @ allowed.T > 0), axis=1)

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak import measures
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.meaning import meaning_of
 from cvxleak.audit.worst_adversary.audit import Audit, Reporter
 from cvxleak.audit.worst_adversary.objective import Objective
 from cvxleak.audit.worst_adversary.witness import points_of
 from cvxleak.core.clock import Progress
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import Array, instance, one_of, real_number, whole_number
-from cvxleak.measures import (
-    entropy,
-    gain_leakage,
-    lumped_channel,
-    lumped_entropy,
-    lumped_information,
-)
-from cvxleak.model import (
-    Gain,
-    Lumped,
-    Mechanism,
-    Prior,
-    RealOutput,
-    Shannon,
-)
+from cvxleak.core.validation import Array, instance, one_of, real_number, short, whole_number
+from cvxleak.model import Gain, Lumped, Mechanism, Prior, RealOutput, Shannon
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
@@ -43,7 +29,6 @@ from cvxleak.model.own_gain import provable_gain
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
-from cvxleak.problem.check import feasibility_tolerance
 from cvxleak.problem.problem import Toward, mixtures
 
 __all__ = ["RecordLeakage", "group_leakage", "record_leakage"]
@@ -156,34 +141,29 @@ class RecordLeakage(Problem):
         gain: Gain = SHANNON,
         form: Form = "rise",
     ) -> None:
-        instance(mechanism, Mechanism, "mechanism")
-        floor = real_number(entropy_floor, "entropy_floor", 0.0)
-        most = mechanism.space.max_entropy
+        space = instance(mechanism, Mechanism, "mechanism").space
+        floor, most = real_number(entropy_floor, "entropy_floor", 0.0), space.max_entropy
         if floor > most * (1 + 1e-12):
             raise InfeasibleError(
-                f"entropy_floor: found {floor!r} nats; no prior on the {mechanism.space.size:.6g} "
+                f"entropy_floor: found {floor!r} nats; no prior on {short(space.size)} "
                 f"datasets has more than log|X| = {most!r} nats"
-                if mechanism.space.size < 10**300
-                else f"entropy_floor: found {floor!r} nats; no prior has more than {most!r} nats"
             )
-        group = None
-        if records is not None:
-            group = mechanism.space.group(records)
-            size = len(group)
-        whole_number(size, "size", 1, mechanism.space.records)
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "entropy_floor", floor)
-        object.__setattr__(self, "records", group)
-        object.__setattr__(self, "size", size)
-        object.__setattr__(self, "adversaries", as_knowledge(adversaries, mechanism.query))
-        name = "record leakage" if size == 1 else f"leakage about {size} records"
-        object.__setattr__(self, "gain", gain_instance(gain))
-        object.__setattr__(self, "form", one_of(form, FORMS, "form"))
+        group = None if records is None else space.group(records)
+        size = whole_number(size if group is None else len(group), "size", 1, space.records)
+        self._hold(
+            mechanism=mechanism,
+            entropy_floor=floor,
+            records=group,
+            size=size,
+            adversaries=as_knowledge(adversaries, mechanism.query),
+            gain=gain_instance(gain),
+            form=one_of(form, FORMS, "form"),
+            name="record leakage" if size == 1 else f"leakage about {size} records",
+        )
         if not self.told.is_leakage:
-            name = self.told.name
+            self._hold(name=self.told.name)
             self._check_gain()
-            object.__setattr__(self, "unit", self.told.unit)
-        object.__setattr__(self, "name", name)
+            self._hold(unit=self.told.unit)
 
     @property
     def told(self) -> GainForm:
@@ -198,7 +178,7 @@ class RecordLeakage(Problem):
         subject = "one person's record" if self.size == 1 else f"a group of {self.size} records"
         if self.records is not None:
             subject = " and ".join(f"record {i}" for i in self.records)
-        return meaning_of(self.told, subject, "any adversary with at least this much uncertainty")
+        return self.told.meaning(subject, "any adversary with at least this much uncertainty")
 
     def _check_gain(self) -> None:
         if isinstance(self.mechanism.noise, RealOutput):
@@ -208,14 +188,10 @@ class RecordLeakage(Problem):
                 "a grid"
             )
         shape = self.mechanism.space.shape
-        if self.records is not None:
-            sizes = {math.prod(shape[i] for i in self.records)}
-        else:
-            sizes = {
-                math.prod(group) for group in combinations_with_replacement(set(shape), self.size)
-            }
-        object.__setattr__(self, "gain", provable_gain(self.gain, *sorted(sizes)))
-        for k in sorted(sizes):
+        groups = self.mechanism.groups(self.size) if self.records is None else [self.records]
+        sizes = sorted({math.prod(shape[i] for i in group) for group in groups})
+        self._hold(gain=provable_gain(self.gain, *sizes))
+        for k in sizes:
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
                 raise ValidationError(
                     f"form: found 'factor' for {self.gain!r}, which is not known to be positive "
@@ -264,10 +240,7 @@ class RecordLeakage(Problem):
             without a record, or records that the problem does not cover.
         """
         point = plain(candidate)
-        value, violations = self._measure(point, records, lumped)
-        found = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
-        tolerance = feasibility_tolerance(point)
-        return Check(value, violations, found.to("nats"), self.maximize, tolerance)
+        return self._compared(point, self._measure(point, records, lumped), bound, options)
 
     def _measure(
         self,
@@ -275,94 +248,80 @@ class RecordLeakage(Problem):
         records: int | Sequence[int] | None = None,
         lumped: bool = False,
     ) -> tuple[float, dict[str, float]]:
-        mechanism = self.mechanism.nominal
         if isinstance(candidate, Adversary):
             if candidate.mechanism != self.mechanism or candidate.adversaries != self.adversaries:
                 raise ValidationError("candidate: found an Adversary of another mechanism")
             candidate, records, lumped = candidate.weights, candidate.records, True
-        group = self.records if records is None else mechanism.space.group(records)
+        space = self.mechanism.space
+        group = self.records if records is None else space.group(records)
         if group is not None and (len(group) != self.size or self.records not in (None, group)):
             # Its leakage could be above the bounds, which are of something else.
             about = f"{self.size} of them" if self.records is None else f"{self.records}"
             raise ValidationError(f"records: found {group}; the problem is about {about}")
-        if lumped and group is None:
+        if not lumped:
+            p = self._weights(candidate)
+            law = positive_part(p)
+            value, uncertainty = self._most(law, group)[0], measures.entropy(law)
+            shaped = law.reshape(space.shape)
+            missed = violations_of_prior(self.adversaries, self.mechanism.query, shaped)
+        elif group is None:
             raise ValidationError(
                 "records: found none; lumped weights belong to one record or group, which "
                 "must be named"
             )
-        if lumped and group:
-            lumped_problem, missed = self._lumped(group), {}
-            p = candidate_weights(candidate, len(lumped_problem.rows), None, "group of contexts")
-            law = positive_part(p)
-            value = self._value(law, lumped_problem)
-            uncertainty = lumped_entropy(law, lumped_problem)
-            if self.adversaries:
-                view = restrict(self.mechanism, group, self.adversaries)
-                missed = violations_of_weights(view, law, self.adversaries)
         else:
-            p = self._weights(candidate)
+            view = restrict(self.mechanism, group, self.adversaries)
+            p = candidate_weights(candidate, len(view.lumped.rows), None, "group of contexts")
             law = positive_part(p)
-            # A full prior need not respect the symmetry of the query: look at every record.
-            groups = combinations(range(mechanism.space.records), self.size)
-            value = max(
-                self._value(mechanism.lump(g, law), mechanism.lumped(g))
-                for g in (groups if group is None else [group])
-            )
-            uncertainty = entropy(law)
-            shaped = law.reshape(mechanism.space.shape)
-            missed = violations_of_prior(self.adversaries, mechanism.query, shaped)
-        short_of = max(self.entropy_floor - uncertainty, 0.0)
-        violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
-        return value, violations
+            value = self._value(law, view.lumped)
+            uncertainty = measures.lumped_entropy(law, view.lumped)
+            missed = violations_of_weights(view, law, self.adversaries)
+        short_of = {"entropy is at least the floor": max(self.entropy_floor - uncertainty, 0.0)}
+        return value, law_violations(p) | short_of | missed
 
     def _value(self, weights: Array, lumped: Lumped) -> float:
         """Return what a lumped prior comes to."""
         if self.told.is_leakage:
-            return lumped_information(weights, lumped)
-        channel, law = lumped_channel(weights, lumped)
-        return gain_leakage(channel, law, self.gain, form=self.form)
+            return measures.lumped_information(weights, lumped)
+        channel, law = measures.lumped_channel(weights, lumped)
+        return measures.gain_leakage(channel, law, self.gain, form=self.form)
 
-    def _lumped(self, group: tuple[int, ...]) -> Lumped:
-        """Return the lumped problem that an adversary's weights live on."""
-        return Adversary(self.mechanism, group, np.empty(0), self.adversaries).lumped
+    def _most(self, law: Array, group: tuple[int, ...] | None) -> tuple[float, tuple[int, ...]]:
+        """Return what a full prior comes to at most, over all groups if none is given, and where.
 
-    def _weights(self, candidate: Prior | ArrayLike) -> Array:
+        It need not respect the symmetry of the query.
+        """
+        mechanism = self.mechanism.nominal
+        every = combinations(range(mechanism.space.records), self.size)
+        found = (
+            (self._value(mechanism.lump(one, law), mechanism.lumped(one)), one)
+            for one in (every if group is None else [group])
+        )
+        return max(found, key=lambda one: one[0])
+
+    def _weights(self, candidate: Any) -> Array:
         """Return a candidate's weights on the datasets, in product order."""
         space = self.mechanism.space
         named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
         if not named and np.shape(candidate) == space.shape:
             candidate = np.ravel(candidate)  # one axis for each record
-        labels = None
-        if named and len(candidate) == space.size:  # pyright: ignore[reportArgumentType]
-            labels = tuple(space.datasets())
+        labels = tuple(space.datasets()) if named and len(candidate) == space.size else None
         return candidate_weights(candidate, space.size, labels, "dataset")
 
     def _toward(self, candidate: Adversary | Prior | ArrayLike, bound: Bound) -> Toward:
-        mechanism, known = self.mechanism.nominal, self.adversaries
         if isinstance(candidate, Adversary):
             self._measure(candidate)  # or it is of another problem
-            group, weights = candidate.records, candidate.weights
+            start = candidate
         else:
             law = positive_part(self._weights(candidate))
-            groups = combinations(range(mechanism.space.records), self.size)
-            group = max(
-                groups if self.records is None else [self.records],
-                key=lambda g: self._value(mechanism.lump(g, law), mechanism.lumped(g)),
-            )
-            if known:
-                weights = lump(restrict(self.mechanism, group, known), law)
-            else:
-                weights = self.mechanism.lump(group, law)
-        lumped = self._lumped(group)
-        center, worst = lumped.uniform(), bound.witness
-        if known:  # what is inside of a class, its search knows; a point of it will do
-            center = worst.weights if worst.records == group else weights
-        return mixtures(
-            weights,
-            center,
-            lambda w: Adversary(self.mechanism, group, w, known),
-            points_of(bound, group),
-        )
+            group = self._most(law, self.records)[1]
+            weights = lump(restrict(self.mechanism, group, self.adversaries), law)
+            start = Adversary(self.mechanism, group, weights, self.adversaries)
+        center, worst = start.lumped.uniform(), bound.witness
+        if self.adversaries:  # what is inside a class, its search knows; a point of it will do
+            center = worst.weights if worst.records == start.records else start.weights
+        stored = points_of(bound, start.records)
+        return mixtures(start.weights, center, lambda w: replace(start, weights=w), stored)
 
 
 def record_leakage(
@@ -411,9 +370,7 @@ def record_leakage(
     >>> print(record_leakage(rounded, 2.7, gain=Guess()))
     increase in the chance of guessing correctly: 0.2436... to 0.2436... probability (CERTIFIED)
     """
-    problem = RecordLeakage(
-        mechanism, entropy_floor, records, adversaries=adversaries, gain=gain, form=form
-    )
+    problem = RecordLeakage(mechanism, entropy_floor, records, 1, adversaries, gain, form)
     return problem.solve(**options)
 
 
@@ -438,7 +395,5 @@ def group_leakage(
     >>> print(group_leakage(identity, entropy_floor=0.0, size=2))
     leakage about 2 records: 1.098612 to 1.098612 nats (CERTIFIED)
     """
-    problem = RecordLeakage(
-        mechanism, entropy_floor, size=size, adversaries=adversaries, gain=gain, form=form
-    )
+    problem = RecordLeakage(mechanism, entropy_floor, None, size, adversaries, gain, form)
     return problem.solve(**options)

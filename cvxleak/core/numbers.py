@@ -29,6 +29,7 @@ __all__ = [
     "ExactArray",
     "ExactFloat",
     "as_written",
+    "at_most",
     "carries",
     "content",
     "exact_array",
@@ -312,6 +313,20 @@ def fraction(value: float) -> Fraction:
     (Fraction(3, 10), Fraction(1, 1000))
     """
     return Fraction(*ratio(value))
+
+
+def at_most(one: float, other: float) -> bool:
+    """Whether one number as written is at most another; a bound need not be a shortest decimal.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import as_written, at_most
+    >>> at_most(as_written("0.30000000000000000001"), 0.3), at_most(0.3, float("inf"))
+    (False, True)
+    """
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return one <= other
+    return fraction(one) <= fraction(other)
 
 
 def smallest(values: Iterable[float]) -> float:

@@ -26,6 +26,11 @@ class Value:
     that flag when it pickles).
     """
 
+    def _hold(self, **data: Any) -> None:
+        """Set data of the frozen object: for its constructor."""
+        for name, value in data.items():
+            object.__setattr__(self, name, value)
+
     def _state(self) -> tuple[Any, ...]:
         return tuple(
             getattr(self, field.name)

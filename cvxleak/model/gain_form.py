@@ -11,6 +11,12 @@ from cvxleak.model.gain import FORMS, Form, Gain, Shannon, gain_from_dict
 
 __all__ = ["LEAKAGE", "GainForm"]
 
+UNITS = {
+    "probability": " The unit is a probability, not an amount of information.",
+    "gain": " The unit is that of the gain, not an amount of information.",
+}
+"""What a unit is not."""
+
 
 @dataclass(frozen=True)
 class GainForm:
@@ -37,6 +43,24 @@ class GainForm:
     def unit(self) -> str:
         """Its unit."""
         return "times" if self.form == "factor" else self.gain.unit
+
+    def meaning(self, subject: str, who: str) -> str:
+        """Return the sentence that explains it to readers, for a record and some adversaries.
+
+        Examples
+        --------
+        >>> from cvxleak.model import Guess
+        >>> from cvxleak.model.gain_form import GainForm
+        >>> GainForm(Guess(), "rise").meaning("record 2", "any adversary").partition(": ")[2]
+        'the most by which seeing the output raises the chance of guessing correctly. ...
+        """
+        name = self.gain.name
+        what = {
+            "posterior": f"the largest {name} after seeing the output",
+            "rise": f"the most by which seeing the output raises the {name}",
+            "factor": f"the largest factor by which seeing the output multiplies the {name}",
+        }[self.form]
+        return f"About {subject}, for {who}: {what}.{UNITS.get(self.unit, '')}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entries of a certificate: none, if it is I(A;Y)."""

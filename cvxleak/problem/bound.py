@@ -14,8 +14,11 @@ import numpy as np
 from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import instance, one_of, real_number, short
+from cvxleak.kernel.claims import KINDS, Statement
+from cvxleak.kernel.numbers import lower, precision, upper
 from cvxleak.problem.gap import ABSOLUTE_TOLERANCE
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.checker import PROVERS
 
 __all__ = ["ABSOLUTE_TOLERANCE", "Bound", "Status", "Stopped", "unit_scale"]
 
@@ -203,6 +206,30 @@ class Bound:
         done = lower == upper or near
         status = Status.CERTIFIED if done and feasible else Status.BRACKETED
         return cls(name, lower, upper, status, _resume=resume, **parts)
+
+    @classmethod
+    def of_terms(
+        cls,
+        name: str,
+        kind: str,
+        problem: Mapping[str, Any],
+        below: Mapping[str, Any],
+        above: Mapping[str, Any],
+        *,
+        statement: Statement | None = None,
+        **parts: Any,
+    ) -> Self:
+        """Return the bound that the kernel's terms of both ends prove, with its certificate.
+
+        `statement` is what the kernel has read of the problem, if it has; for the rest, see
+        `proved`.
+        """
+        with precision():
+            known = KINDS[kind].read(problem) if statement is None else statement
+            ends = lower(known.lower(below)), upper(known.upper(above))
+        unit = PROVERS[kind].unit_of(problem)
+        certificate = Certificate(kind, problem, *ends, below, above, unit=unit)
+        return cls.proved(name, *ends, unit=unit, certificate=certificate, **parts)
 
     @property
     def gap(self) -> float:

@@ -333,10 +333,19 @@ class Problem(Value, ABC):
             A candidate of another shape, or with entries that are not finite.
         """
         point = plain(candidate)
-        value, violations = self._measure(point)
+        return self._compared(point, self._measure(point), bound, options)
+
+    def _compared(
+        self,
+        point: Any,
+        measured: tuple[float, Mapping[str, float]],
+        bound: Bound | None,
+        options: Mapping[str, Any],
+    ) -> Check:
+        """Return a point's value and violations next to the proved bounds."""
         found = self.solve(**options) if bound is None else self.own_bound(bound)
         unit, tolerance = self._information_unit, feasibility_tolerance(point)
-        return Check(value, violations, found.to(unit), self.maximize, tolerance)
+        return Check(*measured, found.to(unit), self.maximize, tolerance)
 
     def own_bound(self, bound: Bound) -> Bound:
         """Return a bound after checking, by its witness, that it belongs to this problem.

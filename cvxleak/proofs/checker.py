@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cvxleak.core.errors import CertificateError, CvxleakError
-from cvxleak.core.numbers import fraction
+from cvxleak.core.numbers import at_most
 from cvxleak.core.validation import real_number
 from cvxleak.exact import reading
 from cvxleak.exact.balls import precision
@@ -323,10 +323,10 @@ def _check(certificate: Certificate) -> Verification:
         )
     ends = {}
     if certificate.lower is not None:
-        holds = _at_most(certificate.lower, lower)
+        holds = at_most(certificate.lower, lower)
         ends["lower"] = _end(lower, certificate.lower, holds, about["lower"], why)
     if certificate.upper is not None:
-        holds = _at_most(upper, certificate.upper)
+        holds = at_most(upper, certificate.upper)
         ends["upper"] = _end(upper, certificate.upper, holds, about["upper"], why)
     passed = all(end.proved for end in ends.values())
     what = prover.about(certificate.problem) if passed else ""
@@ -354,13 +354,6 @@ def _by_the_kernel(
         ends,
         rules={name: end.rules for name, end in found.items()},
     )
-
-
-def _at_most(one: float, other: float) -> bool:
-    """Compare as written: a bound may be a decimal that is not the shortest one of its float."""
-    if not (math.isfinite(one) and math.isfinite(other)):
-        return one <= other
-    return fraction(one) <= fraction(other)
 
 
 def _end(found: float, claimed: float, holds: bool, about: str, why: Sequence[str]) -> End:

@@ -213,7 +213,6 @@ def independent_leakage(
     Also what is told by another gain, where that is bounded for such beliefs.
     """
     from cvxleak.audit import ProductLeakage
-    from cvxleak.audit.meaning import meaning_of
 
     for target in targets:
         if target.size == 1:
@@ -232,7 +231,7 @@ def independent_leakage(
                 continue
             what = names.INDEPENDENT_GAIN
             bound = solved(progress, what, problem.solve, **limits)
-            meaning = meaning_of(told, target.subject, say.who_independent(known))
+            meaning = told.meaning(target.subject, say.who_independent(known))
             yield Quantity.of_bound(what, bound, unit, meaning, record=bound.witness.records[0])
 
 
