@@ -169,7 +169,7 @@ class LogRatioCells:
 
     def _tree(self, a: int, value: Value) -> LogRatioTree | None:
         """Return the tree of a value; none where the bound at the vertices is sharp."""
-        if len(value.rows) == 1 or len(value.used) == 1:
+        if (value.rows == value.rows[0]).all():
             return None
         sharing = self.sharing
         base = value.base(sharing.scale, sharing.multipliers[1:])
