@@ -40,17 +40,6 @@ MARGIN = 1e-9
 NUMBERS = 1 << 18
 """About how many numbers the arrays of a batch have; more do not fit the processor's cache."""
 
-FAR = 0.02
-"""Weight, in the choice of a cut, of where the bound comes from: with none, groups that have hardly
-any probability can keep a box's bound up for ever (Gaussian counts); with much more, they are cut
-too early (geometric ones)."""
-
-RESIDUAL = 0.2
-"""Weight of the range of a single residual in the choice of a cut. With none some boxes, in which
-the functional hardly varies, are cut for ever; with 1 there are up to ten times the nodes."""
-
-LARGEST_EXPONENT = 700.0
-
 STEPS_OF_BOX = 5.0
 """How often the proof goes through the probabilities for a box."""
 
@@ -93,14 +82,10 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         stop: Callable[[], bool],
     ) -> list[Bounded[Box, Cut]]:
         ends, x = np.stack(regions), self.boxes.x
-        with np.errstate(all="ignore"):
-            _, v, _, k, _ = self.boxes.middle(ends)
-            far = v * np.cosh(np.minimum(k, LARGEST_EXPONENT))
-        p = (1 - FAR) * v + FAR * far / far.sum(axis=1, keepdims=True)
-        # How much z varies, on the average over p, for each range that can be cut.
-        spread = np.sqrt(np.maximum(p @ x**2 - (p @ x) ** 2, 1e-12))
-        spread = np.concatenate([spread, RESIDUAL * np.sqrt(p)], axis=1)
-        places = (ends.sum(axis=1) * spread).argmax(axis=1)
+        v, d = self.boxes.middle(ends)[1], x.shape[1]
+        # How much z varies, on the average over v, for each range that can be cut.
+        spread = np.sqrt(np.maximum(v @ x**2 - (v @ x) ** 2, 1e-12))
+        places = (ends[:, :, :d].sum(axis=1) * spread).argmax(axis=1)
         each = np.arange(len(ends))
         cuts = short((ends[each, 0, places] - ends[each, 1, places]) / 2)
         splits = zip(places.tolist(), cuts.tolist(), strict=True)
