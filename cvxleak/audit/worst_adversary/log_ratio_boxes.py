@@ -58,7 +58,9 @@ class LogRatioBoxes:
         rho = law @ rows / law.sum()
         # The outputs in the order of what tells most under v.
         m = np.sqrt(law)[:, None] * (rows - rho) / np.sqrt(rho)
-        order = np.argsort(np.linalg.svd(m, full_matrices=False)[2][0] / np.sqrt(rho), kind="stable")
+        order = np.argsort(
+            np.linalg.svd(m, full_matrices=False)[2][0] / np.sqrt(rho), kind="stable"
+        )
         rows, rho = rows[:, order], rho[order]
         x, psi = _functionals(rows - rho, np.ptp(np.diff(np.log(rows), axis=1), axis=0))
         size = np.sqrt((psi**2 / rho).sum(axis=1))

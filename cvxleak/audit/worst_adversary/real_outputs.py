@@ -61,7 +61,7 @@ class RealCells:
         False if there is none, or if cells cannot be as fine.
         """
         before, found = self.lost, self._noise.cells(lost, self._most)
-        if stop(MASS_SECONDS * found.masses.size):
+        if stop(MASS_SECONDS * found.masses.size) or found.masses.shape[1] <= self.views[0].n:
             return False
         self._take(found)
         return self.lost < before

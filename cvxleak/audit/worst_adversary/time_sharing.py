@@ -270,8 +270,8 @@ class TimeSharing:
                 break
             gain, output, multipliers = solved
             best = replace(best, least=max(best.least, group.raised(gain)))
-            if best.least > target:
-                break
+            if best.bound - best.least <= best.least - target:
+                break  # it is nearer to what S is at least than that is to the target
             made = cls.at(group, output, multipliers, own)
             best = replace(min(best, made, key=lambda one: one.bound), least=best.least)
         return best
