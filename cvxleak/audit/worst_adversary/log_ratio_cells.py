@@ -5,8 +5,8 @@ At the t and the multipliers of a `TimeSharing` bound what is to be proved, for 
     phi = max_v D(vR || t) + <v, base> + L H(v).
 
 All maximizers are fixed points v = law(Ru) with u = log(vR / t), if no R_gy is 0. The kernel's rule
-bounds them on boxes: ranges of the leading functional of u, and of the residuals R_g u. A box is
-narrowed to where fixed points can be, and then cut across a range that matters. See
+bounds them on boxes: ranges of some functionals of u, and of the residuals of R_g u. A box is
+narrowed to where fixed points can be, and then cut across the functional that matters most. See
 `cvxleak.kernel.ratio`, whose formulas are evaluated here in floats.
 """
 
@@ -114,8 +114,6 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         law, order, x = boxes.law, boxes.order, boxes.x
         if reversed_outputs:
             law, order, x = law[::-1], reversed_outputs - 1 - order, x[::-1]
-            d, last = x.shape[1], len(boxes.q) - 1
-            nodes = np.where(nodes < d, nodes, d + last - nodes)
         return {
             "rule": "ratio",
             "law": pack(law, "<f4"),
