@@ -212,15 +212,14 @@ class GroupSearch:
         """`like` is a search at another floor, or with other cells, from which this one starts."""
         self.group, self.nodes = group, 0
         self.start = None if like is None else like.ascent.weights
+        self._known: PosteriorCells | None = None
         # With finer cells of an output the worst adversary is about the same, at a floor not. And
         # what needs no tree is no better than before.
-        self._anew = like is None or like.group.floor != group.floor
-        self._simple = self._anew or not any(
-            growing.tree is like._sharpest for growing in like._trees
-        )
-        self._known: PosteriorCells | None = None
-        if like is not None and like.group.view.rows is group.view.rows and like._cells:
-            self._known = like._cells.tree
+        self._anew = self._treeless = like is None or like.group.floor != group.floor
+        if like is not None:
+            self._treeless |= all(one.tree is not like._sharpest for one in like._trees)
+            if like.group.view.rows is group.view.rows and like._cells:
+                self._known = like._cells.tree
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
@@ -287,7 +286,7 @@ class GroupSearch:
                 ascent.climb(self.start[None], stop)
             if self._anew:
                 ascent.climb(None, stop)
-        simple = simple and self._simple and not group.view.limits
+        simple = simple and self._treeless and not group.view.limits
         if simple and self.upper > progress.target()[0]:
             known = ascent.weights, ascent.multiplier
             self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))
