@@ -162,7 +162,10 @@ def rules(term: Any) -> Iterator[str]:
 
 
 def outline(data: Any) -> str:
-    """Return the proof of a file's upper end: a line for each term, with the bound it shows."""
+    """Return the proof of a file's upper end: a line for each term, with the bound it shows.
+
+    Of several terms about the claim itself, the one that the end is of is marked.
+    """
     trace: list[tuple[int, Rule, Any]] = []
     by = data["ends"]["upper"]["by"]
     with precision(), limited():
@@ -171,9 +174,11 @@ def outline(data: Any) -> str:
     if not trace:  # a kind whose terms are not made of rules
         says = (statement.upper.__doc__ or "").removeprefix("Return ").rstrip(".")
         return f"{by['rule']}: at most {upper(found):.10g} ({says})"
-    lines = []
-    for depth, term, found in trace:
-        bounds_ = f": at most {upper(found):.10g}" if isinstance(found, arb) else ""
+    lines, several = [], sum(depth == 0 for depth, *_ in trace) > 1
+    for depth, term, shown in trace:
+        bounds_ = f": at most {upper(shown):.10g}" if isinstance(shown, arb) else ""
         says = (term.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        lines.append("  " * depth + f"{term.rule}{bounds_} ({says})")
+        counts = several and depth == 0 and isinstance(shown, arb) and upper(shown) == upper(found)
+        mark = " <- the upper bound" if counts else ""
+        lines.append("  " * depth + f"{term.rule}{bounds_} ({says}){mark}")
     return "\n".join(lines)
