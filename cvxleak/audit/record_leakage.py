@@ -15,7 +15,7 @@ from cvxleak import measures
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.worst_adversary.audit import Audit, Reporter
 from cvxleak.audit.worst_adversary.objective import Objective
-from cvxleak.audit.worst_adversary.witness import points_of
+from cvxleak.audit.worst_adversary.witness import listed, points_of
 from cvxleak.core.clock import Progress
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, instance, one_of, real_number, short, whole_number
@@ -312,9 +312,14 @@ class RecordLeakage(Problem):
         if isinstance(candidate, Adversary):
             self._measure(candidate)  # or it is of another problem
             start = candidate
+            if (order := listed(bound, start.records)) != start.records:
+                raise ValidationError(
+                    f"candidate: found an Adversary of records {start.records}; the certificate "
+                    f"lists them as {order}"
+                )
         else:
             law = positive_part(self._weights(candidate))
-            group = self._most(law, self.records)[1]
+            group = listed(bound, self._most(law, self.records)[1])
             weights = lump(restrict(self.mechanism, group, self.adversaries), law)
             start = Adversary(self.mechanism, group, weights, self.adversaries)
         center, worst = start.lumped.uniform(), bound.witness

@@ -85,8 +85,8 @@ class Channels:
         self.totals = math.prod(tops)
         need(
             self.totals <= LONGEST,
-            f"found {self.totals} totals of the query; at most {LONGEST} are gone through for "
-            "independent records",
+            f"found {self.totals if self.totals < 1 << 64 else 'very many'} totals of the query; "
+            f"at most {LONGEST} are gone through for independent records",
         )
         self._strides = [math.prod(tops[i + 1 :]) for i in range(len(tops))]
         first = [dot(low, numbers) for low in lows]

@@ -144,7 +144,7 @@ def digest(data: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in data.items() if key != "sha256"}
     try:
         text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise RefusedError(f"no JSON: {error}") from error
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -266,7 +266,8 @@ class ProductLeakage:
         )
         need(
             found <= MOST_CASES,
-            f"found {found} cases of the other records; at most {MOST_CASES} are gone through",
+            f"found {found if found < 1 << 64 else 'very many'} cases of the other records; "
+            f"at most {MOST_CASES} are gone through",
         )
         return found
 

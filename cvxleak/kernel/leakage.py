@@ -295,14 +295,18 @@ def read_mechanism(data: Any) -> tuple[Space, Mapping[Any, Row]]:
 
 
 def audited_groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    """Return the audited groups, as runs of the space."""
+    """Return the audited groups, as runs of the space, in the order in which A lists its records.
+
+    That is the order of the file, or that of the records. It matters for actions of one's own.
+    """
     size, records = count(problem["size"], "size", 1), problem["records"]
     if records is None:
-        return space.groups(size)
+        gain = problem.get("gain")
+        return space.groups(size, ordered=isinstance(gain, Mapping) and "table" in gain)
     found = []
     for group in items(records, "records"):
         own = [count(i, "a record", below=space.records) for i in items(group, "a group", size)]
         need(len(set(own)) == size, "a record twice in a group")
-        found.append(tuple(sorted(space.run_of(i) for i in own)))
+        found.append(tuple(map(space.run_of, own)))
     need(found, "no group is audited")
     return sorted(set(found))

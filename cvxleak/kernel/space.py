@@ -102,14 +102,17 @@ class Space:
         """The number of each run, by what its records contribute."""
         return {run.contributions: i for i, run in enumerate(self.runs)}
 
-    def groups(self, size: int) -> list[tuple[int, ...]]:
+    def groups(self, size: int, *, ordered: bool = False) -> list[tuple[int, ...]]:
         """Return, as runs, one group of so many records of each kind.
 
         Records of one run are interchangeable: exchanging two changes neither f nor, averaged over
-        the exchange, the largest leakage about a group.
+        the exchange, the largest leakage about a group. Where the order of a group's records
+        matters, kinds are all orders in which its runs follow one another.
         """
         need(1 <= size <= self.records, "a group that is empty, or larger than the dataset")
-        each = [i for i, run in enumerate(self.runs) for _ in range(min(run.records, size))]
+        alike = [(run.contributions, run.records) for run in self.runs]
+        kinds = self.stretches if ordered else alike
+        each = [self._places[own] for own, n in kinds for _ in range(min(n, size))]
         charge("ball operations", math.comb(len(each), size))
         return sorted(set(combinations(each, size)))
 
@@ -141,7 +144,7 @@ class Space:
     def place(self, total: Total) -> int:
         """Return the place of the query's value at a total, which may have further entries."""
         own = total[: self.width]
-        need(own in self.place_of, f"a total without a value: {own}")
+        need(own in self.place_of, "a total without a value")
         return self.place_of[own]
 
     def add(self, *totals: Total) -> Total:
@@ -312,4 +315,5 @@ def _total(data: Any, modulus: int) -> Total:
 
 def label(value: Any) -> str:
     """Return a text that is the same for equal labels."""
-    return json.dumps(value)
+    # JSON would write a float that carries a number without that.
+    return str(value) if isinstance(value, float) else json.dumps(value)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
-from cvxleak.audit import RecordLeakage, group_leakage
+from cvxleak.audit import Adversary, RecordLeakage, group_leakage
 from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
-from cvxleak.model import AdditiveQuery, Expectation, Mechanism, RecordSpace, TableQuery
+from cvxleak.model import AdditiveQuery, Expectation, GainMatrix, Mechanism, RecordSpace, TableQuery
 from cvxleak.problem import Gap
 from cvxleak.proofs import verify
 from cvxleak.queries import count
@@ -156,3 +157,62 @@ def test_the_worst_prior_of_a_class_that_is_a_segment_is_found(seed):
     noise = entr(matrix).sum(axis=1)
     leakages = [entr(p @ matrix).sum() - p @ noise for p in laws[inside][::50]]
     assert audit.lower >= max(leakages) * (1 - 1e-6)
+
+
+IN_TURN = AdditiveQuery(RecordSpace.binary(3), [[0, 1], [0, 2], [0, 1]])
+"""Records 0 and 2 are alike, and record 1 is between them."""
+
+
+@pytest.mark.parametrize("records", [(1, 2), (2, 1), (0, 1), None])
+def test_an_adversary_is_about_the_records_in_their_order(records):
+    mechanism = Mechanism(IN_TURN, [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0.3, 0.3, 0.4]])
+    bound = RecordLeakage(mechanism, 1.8, records=records, size=2).solve(tol=1e-3)
+    assert bound.witness.leakage == pytest.approx(bound.lower, abs=1e-12)
+
+
+@pytest.mark.parametrize("records", [(1, 2), (2, 1), (0, 1), None])
+def test_actions_are_about_the_values_in_the_order_of_the_records(records):
+    # x_1 = 0 and x_2 = 1 is worth 1, and a lie about it costs as much.
+    mechanism = Mechanism(IN_TURN, [[1, 0], [0, 1], [1, 0], [1, 0], [1, 0]])
+    gain, floor = GainMatrix([[0, 1, -1, 0], [0, 0, 0, 0]]), 2.0
+    problem = RecordLeakage(mechanism, floor, records=records, size=2, gain=gain, form="posterior")
+    bound = problem.solve(tol=1e-3)
+    # With an action for each output, the gain is linear in the prior: exp(c / scale) is the best.
+    datasets = np.array(list(IN_TURN.space.datasets()))
+    seen = (datasets @ [1, 2, 1] == 1).astype(int)
+    best = []
+    for i, j in [(0, 1), (0, 2), (1, 2)] if records is None else [records]:
+        table = np.array(gain.table)[:, 2 * datasets[:, i] + datasets[:, j]]
+        for actions in [(0, 0), (0, 1), (1, 0), (1, 1)]:
+            c = table[np.array(actions)[seen], np.arange(8)]
+            scales = np.geomspace(1e-2, 1e3, 20_000)[:, None]
+            laws = np.exp(c / scales)
+            laws /= laws.sum(axis=1, keepdims=True)
+            best.append((laws @ c)[entr(laws).sum(axis=1) >= floor].max())
+    assert bound.lower <= max(best) + 1e-4
+    assert bound.upper >= max(best)
+    assert verify(bound.certificate).passed
+
+
+def test_a_matrix_of_actions_for_values_that_are_excluded_is_refused():
+    mechanism = Mechanism(AdditiveQuery(RecordSpace([range(3)]), [[0, 1, 2]]), np.eye(3))
+    never = Expectation([0, 1, 0], records=0, at_most=0)
+    problem = RecordLeakage(
+        mechanism, 0.0, adversaries=never, gain=GainMatrix(np.eye(3)), form="posterior"
+    )
+    with pytest.raises(ValidationError, match="excludes values of a record"):
+        problem.solve()
+
+
+def test_a_prior_is_made_feasible_in_the_order_of_the_certificate():
+    mechanism = Mechanism(IN_TURN, [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0.3, 0.3, 0.4]])
+    problem = RecordLeakage(mechanism, 1.8, size=2)
+    bound = problem.solve(tol=1e-3)
+    # Most of all it tells about records 1 and 2: x_0 is known.
+    prior = [0.25, 0.25, 0.25, 0.25, 0, 0, 0, 0]
+    found = problem.repair(prior, bound=bound)
+    assert found.witness.records == (2, 1)
+    assert found.witness.leakage == pytest.approx(found.lower, abs=1e-12)
+    other = Adversary(mechanism, (1, 2), mechanism.lump((1, 2), prior))
+    with pytest.raises(ValidationError, match=r"lists them as \(2, 1\)"):
+        problem.repair(other, bound=bound)

@@ -15,6 +15,7 @@ from cvxleak.kernel.gains import Table
 from cvxleak.kernel.independent import ProductLeakage, corners
 from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
 from cvxleak.kernel.reading import pack
+from cvxleak.kernel.space import Space
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 from cvxleak.proofs import verify
@@ -652,3 +653,15 @@ def test_what_a_certificate_says_that_it_is_about():
             answer = verify(Search(PARITY, records=record, **known).solve().certificate)
             assert answer.about.startswith(who + ", product priors")
             assert answer.about.endswith(says)
+
+
+def test_numbers_of_cases_and_totals_without_end_are_refused():
+    # Written out, they might have more digits than Python prints.
+    laws = {"vertices": [[[[str(i), str(300 - i)] for i in range(1, 300)], 300]]}
+    statement = ProductLeakage.read(problem(mechanism=noisy(count(300)), laws=laws, record=0))
+    with pytest.raises(RefusedError, match="found very many cases"):
+        statement.cases(statement.people(), 0)
+    zero, units = (0,) * 300, np.eye(300, dtype=int).tolist()
+    wide = Space(tuple(((zero, tuple(one)), 1) for one in units), zero, {zero: 0}, (0,))
+    with pytest.raises(RefusedError, match="found very many totals"):
+        Channels(wide, {})

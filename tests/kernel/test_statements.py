@@ -45,13 +45,12 @@ class Problem:
             channel["matrix"] = [[str(x) for x in self.rows[i]] for i in order]
         n = len(next(iter(self.datasets)))
         size = int(rng.integers(1, min(n, 2) + 1))
-        self.group = sorted(rng.choice(n, size, replace=False).tolist())
-        shuffled = rng.permutation(self.group).tolist()
+        self.group = rng.choice(n, size, replace=False).tolist()
         self.data: dict[str, Any] = {
             "mechanism": {"query": query, key: channel},
             "entropy_floor": 0,
             "size": size,
-            "records": [shuffled],
+            "records": [self.group],
         }
 
     def _sum(self) -> dict[str, Any]:
@@ -360,3 +359,41 @@ def test_what_states_nothing_is_refused(query: Any, path: Any, value: Any) -> No
     assert len(stated(query).views) == (1 if query is SUM else 2)
     with pytest.raises(RefusedError):
         stated(query, path, value)
+
+
+IN_TURN = {
+    "kind": "additive",
+    "space": {"alphabets": [[[0, 1], 3]]},
+    "contributions": [[[[0], [1]], 1], [[[0], [2]], 1], [[[0], [1]], 1]],
+    "totals": [[0], [1], [2], [3], [4]],
+    "values": [0, 1, 2, 3, 4],
+    "modulus": None,
+}
+"""Records 0 and 2 are alike, and record 1 is between them."""
+
+
+def test_the_values_of_a_group_are_in_the_order_of_its_records():
+    # Only the total 1 has output 1: then x_1 = 0. Certain of (x_1, x_2) = (0, 1) are 1 in 2.
+    matrix = [[1, 0], [0, 1], [1, 0], [1, 0], [1, 0]]
+    gain = {"kind": "matrix", "table": [[0, 1, -1, 0], [0, 0, 0, 0]]}
+    problem = {
+        "mechanism": {"query": IN_TURN, "channel": {"matrix": matrix}},
+        "entropy_floor": 0,
+        "size": 2,
+        "gain": gain,
+        "form": "posterior",
+    }
+
+    def rows(records):
+        read = RecordLeakage.read({**problem, "records": records})
+        return [[[row.lo[0] for row in view.rows] for view in read.views], read.groups]
+
+    # Of (x_1, x_2) the total is x_0 + 0, 1, 2, 3; of (x_2, x_1) it is x_0 + 0, 2, 1, 3.
+    first, other = [[0, 1, 0, 1, 1, 1]], [[0, 1, 1, 0, 1, 1]]
+    assert rows([[1, 2]]) == [first, [(1, 0)]]
+    assert rows([[1, 0]]) == [first, [(1, 0)]]
+    assert rows([[2, 1]]) == [other, [(0, 1)]]
+    # Without a list: each order in which the kinds of records follow one another.
+    assert rows(None)[1] == [(0, 0), (0, 1), (1, 0)]
+    del problem["gain"], problem["form"]
+    assert rows(None)[1] == [(0, 0), (0, 1)]

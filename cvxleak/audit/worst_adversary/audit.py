@@ -20,12 +20,13 @@ from cvxleak.audit.worst_adversary.loop import GroupSearch, Progress
 from cvxleak.audit.worst_adversary.real_outputs import RealCells
 from cvxleak.core.clock import Clock, Stop, check_progress
 from cvxleak.core.clock import Progress as Report
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.core.validation import Array, generator
 from cvxleak.core.work import METER
 from cvxleak.kernel.claims import rules
 from cvxleak.kernel.leakage import RecordLeakage, same
-from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
+from cvxleak.kernel.numbers import RefusedError, ball, lower, precision, rational, upper
 from cvxleak.model import Mechanism
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
@@ -107,8 +108,14 @@ class Audit:
         self._rng, self._report = generator(rng), report
         if like is None:
             self.content = content_of(problem)
-            with precision():
-                self._statement = RecordLeakage.read(self.content)
+            try:
+                with precision():
+                    self._statement = RecordLeakage.read(self.content)
+            except RefusedError as error:
+                raise ValidationError(
+                    f"adversaries: what they know excludes values of a record ({error}); leave "
+                    "these out of its alphabet, and of the matrix of a gain"
+                ) from error
         else:
             self._statement, self.content = like.at(problem)
         self._records = self._representatives() if like is None else like._records
@@ -139,7 +146,7 @@ class Audit:
         found = []
         for runs in self._statement.groups:
             waiting = {run: iter(of_run[run]) for run in runs}
-            found.append(tuple(sorted(next(waiting[run]) for run in runs)))
+            found.append(tuple(next(waiting[run]) for run in runs))
         return found
 
     def _made(self, before: Mapping[int, GroupSearch]) -> dict[int, GroupSearch]:
@@ -153,7 +160,7 @@ class Audit:
 
     def start(self, records: Sequence[int], weights: Array) -> None:
         """Look for adversaries of a group near one who is likely to be the worst, by weights."""
-        runs = tuple(sorted(self._statement.space.run_of(i) for i in records))
+        runs = tuple(map(self._statement.space.run_of, records))
         self._searches[self._same[self._statement.groups.index(runs)]].start = weights
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import precision
 from cvxleak.model import Lumped
 from cvxleak.problem import Bound
-from cvxleak.proofs.format import plain
+from cvxleak.proofs.format import Certificate, plain
 
-__all__ = ["joint", "point", "points_of"]
+__all__ = ["joint", "listed", "point", "points_of"]
 
 LEAST = 1e-300
 """Posteriors are raised to this: their logarithms are taken."""
@@ -39,13 +40,24 @@ def joint(weights: Array, rows: Lumped) -> Array:
     return np.add.reduceat(weights[:, None] * rows.rows, rows.starts, axis=0)
 
 
-def points_of(bound: Bound, records: Sequence[int]) -> Callable[[Array], Term]:
-    """Return how a certificate of the same problem holds an adversary's weights about a group."""
+def _statement_of(bound: Bound) -> tuple[RecordLeakage, Certificate]:
     made = bound.certificate
     assert made is not None
     with precision():
-        statement = RecordLeakage.read(plain(made.problem))
-    runs = tuple(sorted(statement.space.run_of(i) for i in records))
+        return RecordLeakage.read(plain(made.problem)), made
+
+
+def listed(bound: Bound, records: Sequence[int]) -> tuple[int, ...]:
+    """Return a group in an order of its records in which a certificate is about it."""
+    statement, _ = _statement_of(bound)
+    groups, run_of = set(statement.groups), statement.space.run_of
+    return next(some for some in permutations(records) if tuple(map(run_of, some)) in groups)
+
+
+def points_of(bound: Bound, records: Sequence[int]) -> Callable[[Array], Term]:
+    """Return how a certificate of the same problem holds an adversary's weights about a group."""
+    statement, made = _statement_of(bound)
+    runs = tuple(map(statement.space.run_of, records))
     place = statement.groups.index(runs)
     output = statement.output
     cells = {} if output is None else {key: made.witness[key] for key in output.lower}
