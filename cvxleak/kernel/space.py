@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from flint import fmpz_poly
 
@@ -36,8 +36,7 @@ LONGEST = 1 << 22
 """Most totals of the query, counted from the least to the largest."""
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """Records that are alike: the contribution of each value, and how many records there are."""
 
     contributions: tuple[Total, ...]
@@ -110,8 +109,7 @@ class Space:
         matters, kinds are all orders in which its runs follow one another.
         """
         need(1 <= size <= self.records, "a group that is empty, or larger than the dataset")
-        alike = [(run.contributions, run.records) for run in self.runs]
-        kinds = self.stretches if ordered else alike
+        kinds = self.stretches if ordered else self.runs
         each = [self._places[own] for own, n in kinds for _ in range(min(n, size))]
         charge("ball operations", math.comb(len(each), size))
         return sorted(set(combinations(each, size)))
