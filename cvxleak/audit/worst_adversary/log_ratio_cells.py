@@ -40,7 +40,7 @@ MARGIN = 1e-9
 NUMBERS = 1 << 18
 """About how many numbers the arrays of a batch have; more do not fit the processor's cache."""
 
-STEPS_OF_BOX = 5.0
+STEPS_OF_BOX = 3.0
 """How often the proof goes through the probabilities for a box."""
 
 Cut = tuple[int, float]

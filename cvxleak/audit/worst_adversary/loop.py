@@ -276,7 +276,7 @@ class GroupSearch:
             return
         self._begun = True
         group, ascent, stop = self.group, self.ascent, progress.stop
-        simple = group.view.information and group.view.exact
+        simple = self._treeless and group.view.information and group.view.exact
         if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
             self._proofs.append(WithoutFloor(group, found))
             ascent.climb(found.witnesses[:1], stop)
@@ -286,8 +286,7 @@ class GroupSearch:
                 ascent.climb(self.start[None], stop)
             if self._anew:
                 ascent.climb(None, stop)
-        simple = simple and self._treeless and not group.view.limits
-        if simple and self.upper > progress.target()[0]:
+        if simple and not group.view.limits and self.upper > progress.target()[0]:
             known = ascent.weights, ascent.multiplier
             self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))
             if self.upper > progress.target()[0]:
