@@ -91,7 +91,7 @@ class Channels:
         self._strides = [math.prod(tops[i + 1 :]) for i in range(len(tops))]
         first = [dot(low, numbers) for low in lows]
         charge("ball operations", self.totals)
-        self.places: NDArray[np.intp] = np.full(self.totals, -1)
+        self.places: NDArray[np.intp] = np.empty(self.totals, np.intp)
         for code, digits in enumerate(product(*map(range, tops))):
             steps = zip(first, digits, self._units, strict=True)
             total = space.add(tuple(x + d * unit for x, d, unit in steps))

@@ -20,7 +20,7 @@ from cvxleak.kernel.numbers import Counted, ball, largest, need
 from cvxleak.kernel.terms import Leaf, Rule, Shape, packed, partition, term
 from cvxleak.kernel.view import View
 
-__all__ = ["Cells", "PosteriorCells", "check_tree", "largest_bound", "replay"]
+__all__ = ["Cells", "PosteriorCells", "largest_bound", "replay"]
 
 AT_ONCE = 1 << 22
 """About how many float operations are done at once, on many leaves."""
@@ -37,28 +37,24 @@ Part = Any
 # Trees -------------------------------------------------------------------------------------------
 
 
-def check_tree(nodes: Any, cuts: Any, name: str) -> None:
-    """Refuse what is no tree with a cut for each node that is no leaf."""
-    inner = int((nodes >= 0).sum())
-    need(len(nodes) == 2 * inner + 1 and len(cuts) == inner, f"{name}: no tree")
-
-
 def replay(root: Part, nodes: Any, cuts: Any, split: Callable[[Part, Any, Any], Part]) -> Part:
     """Return what the leaves of a tree are about, in order.
 
     `split` makes of parts, their nodes and their cuts twice as many parts.
     """
     nodes, cuts, parts, found = nodes.astype(int), cuts.astype(float), root[None], []
+    # So each level has as many nodes as the one before has children.
+    cut = int((nodes[:, 0] >= 0).sum())
+    need(len(nodes) == 2 * cut + 1 and len(cuts) == cut, "no tree with a cut for each inner node")
     while len(parts):
         need(parts.size <= MOST_NUMBERS, "a tree with too many leaves")
         charge("float operations", parts.size + 1000)
         own, nodes = nodes[: len(parts)], nodes[len(parts) :]
-        need(len(own) == len(parts), "no tree")
         inner = own[:, 0] >= 0
         found.append(parts[~inner])
         at, cuts = cuts[: inner.sum()], cuts[inner.sum() :]
         parts = split(parts[inner], own[inner], at) if len(at) else parts[:0]
-    need(not len(nodes), "no tree")
+    need(not len(nodes), "a tree that ends before its last node")
     return np.concatenate(found)
 
 
@@ -107,8 +103,7 @@ class PosteriorCells(Rule, rule="cells", gives="B", when=["no cover around"]):
         return replace(shape, columns=found["leaves"].shape[1], cells=cells)
 
     def check(self, shape: Shape) -> None:
-        """Need a tree, and numbers for each leaf."""
-        check_tree(self.nodes[:, 0], self.cuts, "cells")
+        """Need numbers for each leaf."""
         need(len(self.nodes) == len(self.cuts) + len(self.leaves), "cells: no tree")
 
     def evaluate(self, subject: View, leaf: Leaf) -> arb:
@@ -195,7 +190,7 @@ class Cells:
         while waiting:
             i, j, cut = self.made[waiting[-1]]
             missing = [x for x in (i, j) if x not in self.exact]
-            if missing and waiting[-1] not in self.exact:
+            if missing:
                 waiting += missing
                 continue
             t = arb(cut)

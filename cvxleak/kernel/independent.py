@@ -220,8 +220,8 @@ class ProductLeakage:
             least = rational(self.laws["least_probability"])
         else:
             need(size == 2, "a record floor needs records with two values")
-        need(least is not None and 0 <= least and size * least <= 1, "least: a probability")
         assert least is not None
+        need(0 <= least and size * least <= 1, "least: a probability")
         room = 1 - size * least
         box = dict.fromkeys(tuple(least + room * x for x in vertex) for vertex in whole)
         return tuple(box), whole

@@ -117,8 +117,8 @@ class Marginals:
         for named, size in kinds:
             need(not named or size == len(self.law), "marginals: a law of another length")
         return (0,) * len(places), [
-            [tuple(int(named and (i, u) == place) for place in places) for u in range(size)]
-            for i, (named, size) in enumerate(kinds)
+            [tuple(int((i, u) == place) for place in places) for u in range(size)]
+            for i, (_, size) in enumerate(kinds)
         ]
 
     def label(self, own: Sequence[Total], rest: Total, whole: Total) -> Hashable:

@@ -34,7 +34,7 @@ def below(weights):
     return {"rule": "point", "group": 0, "weights": weights}
 
 
-FREE, EVEN = [0.5, 0, 0, 0.5], [0.25] * 4
+FREE, EVEN, UNEVEN = [0.5, 0, 0, 0.5], [0.25] * 4, [0.32, 0.18, 0.18, 0.32]
 
 
 def difference(one, other):
@@ -45,16 +45,17 @@ def test_both_ends_are_differences():
     with precision():
         statement = Balance.read(PROBLEM)
         low = lower(statement.lower(difference(below(FREE), above(0.3))))
-        high = upper(statement.upper(difference(above(0), below(EVEN))))
+        high = upper(statement.upper(difference(above(0), below(UNEVEN))))
         ends = [RecordLeakage.read({**PROBLEM, "entropy_floor": floor}) for floor in (0, 2.0)]
         free = lower(ends[0].lower(below(FREE))), upper(ends[0].upper(above(0)))
-        bound = lower(ends[1].lower(below(EVEN))), upper(ends[1].upper(above(0.3)))
+        bound = lower(ends[1].lower(below(UNEVEN))), upper(ends[1].upper(above(0.3)))
+    assert bound[0] > 0.01
     assert low == pytest.approx(max(free[0] - bound[1], 0), abs=1e-15)
     assert high == pytest.approx(free[1] - bound[0], abs=1e-15)
     truth = math.log(2) + 0.9 * math.log(0.9) + 0.1 * math.log(0.1)
-    assert (
-        low <= truth <= high
-    )  # an even prior at the floor of 2 leaks little; L(0) is the capacity
+    # L(0) is the capacity.
+    assert low <= truth - bound[0]
+    assert high >= truth - bound[1]
 
 
 def test_no_balance_is_below_0():
@@ -75,6 +76,20 @@ def test_no_balance_is_below_0():
 def test_forged_ends_are_refused(term, message):
     with precision(), pytest.raises(RefusedError, match=message):
         Balance.read(PROBLEM).upper(term)
+
+
+def test_a_lower_end_has_both_terms_and_no_more():
+    with precision():
+        statement, term = Balance.read(PROBLEM), difference(below(FREE), above(0.3))
+        for forged in ({**term, "rule": "max"}, {**term, "more": 1}):
+            with pytest.raises(RefusedError):
+                statement.lower(forged)
+
+
+def test_without_a_floor_nothing_is_kept():
+    with precision():
+        statement = Balance.read({**PROBLEM, "entropy_floor": 0})
+        assert lower(statement.lower(difference(below(FREE), above(0)))) == 0
 
 
 def test_a_floor_below_0_is_refused():

@@ -130,6 +130,8 @@ FORGED = [
     (Capacity, {"matrix": [[0.9, 0.2], [0.1, 0.9]]}, close([1, 1]), "does not sum to 1"),
     (Capacity, {"matrix": [[0.9, 0.1], [1]]}, close([1, 1]), "1 entries, where 2"),
     (RenyiCapacity, {"matrix": BSC, "alpha": 0}, {}, "not positive"),
+    (RenyiCapacity, {"matrix": BSC, "alpha": 2, "more": 1}, {}, "it has no more"),
+    (RenyiCapacity, {"matrix": BSC}, {}, "without alpha"),
     (RenyiCapacity, {"matrix": BSC, "alpha": -2}, {}, "not positive"),
     (RenyiCapacity, {"matrix": BSC, "alpha": 2}, {"rule": "order", "t": [1]}, "1 entries"),
     (RenyiCapacity, {"matrix": BSC, "alpha": 2}, {"rule": "order", "t": [2, -1]}, "negative"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cvxleak.kernel.budget import LIMITS, charge, limited
 from cvxleak.kernel.claims import check, digest, outline
 from cvxleak.kernel.numbers import RefusedError
 from tests.kernel.forging import HONEST, PROBLEM, WITNESS
@@ -131,6 +132,25 @@ def test_an_outline_has_a_line_for_each_term() -> None:
     assert lines[0].startswith(f"close: at most {bound:.10g} (J <= ")
     by = {"rule": "difference", "capacity": END["by"], "leakage": BELOW["by"]}
     assert outline(file(kind="balance", ends={"upper": END | {"by": by}})).startswith("close: at")
+
+
+def test_an_outline_of_a_channel_has_its_terms() -> None:
+    problem = {"matrix": [[0.75, 0.25], [0.25, 0.75]]}
+    term = {**HONEST["share"], "of": HONEST["share"]["of"] | {"t": [1, 1]}}
+    ends = {"upper": {"value": 2, "about": "problem", "by": term}}
+    lines = outline(file(kind="capacity", problem=problem, ends=ends)).splitlines()
+    assert [line.split()[0].rstrip(":") for line in lines] == ["close", "share", *["vertices"] * 2]
+
+
+def test_one_file_is_counted_once() -> None:
+    limit = LIMITS["ball operations"]
+    with limited():
+        charge("ball operations", limit - 1)
+        with limited():
+            charge("ball operations", 1)
+            with pytest.raises(RefusedError, match="asks for more"):
+                charge("ball operations", 1)
+    charge("ball operations", limit + 1)
 
 
 def test_an_outline_of_a_kind_without_terms_says_what_is_bounded() -> None:

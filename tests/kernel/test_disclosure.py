@@ -169,6 +169,13 @@ def test_forged_owners_are_refused(term, message):
         TotalDisclosure.read(COUNT).lower({"rule": "owners", **term})
 
 
-def test_trees_of_too_few_groups_are_refused():
-    with precision(), pytest.raises(RefusedError, match="a tree for each"):
-        TotalDisclosure.read(COUNT).upper({"rule": "max", "groups": []})
+def test_a_file_has_no_more_than_its_owners():
+    owners = {"rule": "owners", "group": 0, "values": [0, 0, 1, 1], "more": 1}
+    with precision(), pytest.raises(RefusedError, match="it has no more"):
+        TotalDisclosure.read(COUNT).lower(owners)
+
+
+def test_trees_of_other_groups_are_refused():
+    for trees in ([], [[[1, 1]]] * 2):
+        with precision(), pytest.raises(RefusedError, match="a tree for each"):
+            TotalDisclosure.read(COUNT).upper({"rule": "max", "groups": trees})

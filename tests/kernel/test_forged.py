@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, fmpq
 
 from cvxleak.kernel.budget import limited
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, lower, precision
 from cvxleak.kernel.reading import array, pack
+from cvxleak.kernel.terms import Leaf, Shape, read_term
 from tests.kernel.forging import (
     CELLS,
     CONTRACTION,
     GAIN,
     HONEST,
     LIMITED,
+    PROBLEM,
     SET,
     SHARE,
     VERTICES,
@@ -96,6 +99,7 @@ REFUSED: dict[str, Any] = {
     "an output that is no number": with_(HONEST["price"], "of.parts", [["0"], [1, 2]]),
     "an output that is true": with_(HONEST["price"], "of.parts", [[0], [True, 2]]),
     "a price's negative law": with_(HONEST["price"], "of.t", [-1, 1, 1]),
+    "more than noise": with_(HONEST["smoothed"], "of.share", 2),
     "a price's law of parts": with_(HONEST["price"], "of.t", [1, 1]),
     "a mass that no price is left for": with_(HONEST["price"], "of.t", [0, 0, 1]),
     # Rules of their own.
@@ -194,3 +198,28 @@ def test_limits_have_multipliers_that_are_not_negative() -> None:
         cells(limited_close(), [[-0.2]]),
     ):
         assert nothing(term, LIMITED)
+
+
+@pytest.mark.parametrize("share", [0, 1, 2])
+def test_a_share_of_noise_is_between_0_and_1(share: float) -> None:
+    with pytest.raises(RefusedError, match="between 0 and 1"):
+        prove(with_(HONEST["smoothed"], "of.share", share))
+
+
+def test_a_smoothed_majorant_is_that_of_the_mixture_over_what_is_left() -> None:
+    (view,) = RecordLeakage.read(PROBLEM).views
+    s, t = fmpq(1, 4), [fmpq(1, 2), fmpq(1, 3), fmpq(1, 6)]
+    data = {"rule": "smoothed", "share": "1/4", "t": ["1/2", "1/3", "1/6"], "of": SHARE}
+    found = read_term(data, "J", Shape(view)).evaluate(view, Leaf())
+    for mixed, row in zip(found.sharing.rows, view.rows, strict=True):
+        for x, y, z in zip(mixed.lo, row.lo, t, strict=True):
+            assert abs(x - (y * (1 - s) + s * z)) < 1e-30
+    assert abs(found.sharing.q - fmpq(4, 3)) < 1e-30
+    doubt = -(arb(s) * arb(s).log() + arb(1 - s) * arb(1 - s).log())
+    assert all(abs(x - doubt * fmpq(4, 3)) < 1e-30 for x in found.c)
+    data |= {"of": {"rule": "alphabet"}}
+    assert abs(read_term(data, "J", Shape(view)).evaluate(view, Leaf()).kappa - fmpq(4, 3)) < 1e-30
+
+
+def test_a_price_needs_no_law_of_outputs_that_stay_as_they_are() -> None:
+    assert not nothing(with_(HONEST["price"], "of.t", [1, 1, 0]))

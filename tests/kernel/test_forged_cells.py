@@ -120,6 +120,42 @@ REFUSED: dict[str, Any] = {
 }
 
 
+def two_cuts(node: Any = (0, 0, 1), cut: float = 0.5) -> dict[str, Any]:
+    """Return cells of two nodes at one level, of which the last one is given."""
+    nodes = [[0, 0, 1], [1, 1, 0], list(node), *[[-1] * 3] * 4]
+    more = {"nodes": pack(nodes, "<i4"), "cuts": pack([0.5, 0.5, cut], "<f8")}
+    return CELLS | more | {"leaves": pack([()] * 4, "<f8")}
+
+
+def test_edges_have_two_ends_in_any_order() -> None:
+    found = [prove(split_cells(node)) for node in ((0, 0, 1), (0, 1, 0))]
+    assert found[0] == found[1] >= attained()
+    assert attained() <= prove(two_cuts()) <= found[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"node": (0, 2, 1)},
+        {"node": (0, 1, 2)},
+        {"node": (3, 0, 1)},
+        {"node": (0, 1, 1)},
+        {"node": (0, -1, 1)},
+        {"node": (0, 1, -1)},
+    ],
+)
+def test_each_edge_of_a_level_has_to_exist(more: Any) -> None:
+    for term in (two_cuts(**more), split_cells(**more)):
+        with pytest.raises(RefusedError, match="no such edge"):
+            prove(term)
+
+
+@pytest.mark.parametrize("cut", [0.0, 1.0, -0.5, 1.5])
+def test_each_cut_of_a_level_is_inside_of_its_edge(cut: float) -> None:
+    with pytest.raises(RefusedError, match="outside of its edge"):
+        prove(two_cuts(cut=cut))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_forged_covers_are_refused(name: str) -> None:
     assert nothing(REFUSED[name])

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from flint import fmpq
+from flint import arb, fmpq
 
 from cvxleak.kernel.balance import Balance
 from cvxleak.kernel.budget import limited
 from cvxleak.kernel.claims import _at_most
-from cvxleak.kernel.leakage import RecordLeakage
-from cvxleak.kernel.numbers import RefusedError, lower, precision, rational
+from cvxleak.kernel.gains import read_gain
+from cvxleak.kernel.leakage import RecordLeakage, check_adversary, formed, same
+from cvxleak.kernel.numbers import RefusedError, lower, precision, rational, upper
 from cvxleak.kernel.reading import bound
+from cvxleak.kernel.terms import Leaf, Shape, read_term
+from cvxleak.kernel.view import Limit, Row, View
 from tests.kernel.forging import (
     GAIN,
     HONEST,
@@ -90,6 +94,28 @@ STATEMENTS: dict[str, Any] = {
     "an endless exponent": changed(entropy_floor="1e3000000"),
     "a floor that is no number": changed(entropy_floor=True),
     "an unknown key": changed(comment="all is well"),
+    "a mechanism that is none": changed(mechanism=5),
+    "a mechanism without a channel": changed(
+        mechanism={"query": PROBLEM["mechanism"]["query"], "noise": {"kind": "laplace"}, "more": 1}
+    ),
+    "a mechanism without a query": {
+        **PROBLEM,
+        "mechanism": {"channel": PROBLEM["mechanism"]["channel"]},
+    },
+    "a mechanism of two channels": changed(
+        mechanism={**PROBLEM["mechanism"], "channel_set": {"lower": [[0]], "upper": [[1]]}}
+    ),
+    "a channel that is none": changed(
+        mechanism={"query": PROBLEM["mechanism"]["query"], "channel": 5}
+    ),
+    "an unknown key beside noise": changed(
+        mechanism={
+            "query": PROBLEM["mechanism"]["query"],
+            "noise": {"kind": "laplace", "scale": 1},
+            "more": 1,
+        }
+    ),
+    "a gain that is none": changed(gain=5, form="rise"),
     "an unknown key of the channel": changed(channel={"noise": 1}),
 }
 
@@ -202,6 +228,84 @@ def test_groups_that_differ_are_not_the_same() -> None:
         statement.upper({"rule": "max", "groups": [[HONEST["share"]]]})
 
 
+def test_the_same_as_an_earlier_group_is_what_that_one_is_the_same_as() -> None:
+    table = [bin(i).count("1") % 2 for i in range(8)]
+    query = {"kind": "table", "space": {"alphabets": [[[0, 1], 3]]}, "table": table}
+    query |= {"values": [0, 1]}
+    channel = {"matrix": [[0.9, 0.1], [0.2, 0.8]]}
+    statement = RecordLeakage.read(changed(mechanism={"query": query, "channel": channel}))
+    sharp, loose = (close(SHARE | {"t": [1, 1]}, x) for x in (0.1, 0.3))
+
+    def found(*terms: Any) -> float:
+        return upper(statement.upper({"rule": "max", "groups": [list(terms), 0, 1]}))
+
+    # The sharper of two terms counts.
+    assert found(sharp) == found(sharp, loose) == found(loose, sharp) < found(loose)
+    with pytest.raises(RefusedError, match="each audited group"):
+        statement.upper({"rule": "max", "groups": [[sharp], 0, 1, 2]})
+
+
+def test_views_are_the_same_if_rows_as_written_and_limits_are() -> None:
+    (view,) = RecordLeakage.read(PROBLEM).views
+    other = replace(view, rows=list(view.rows))
+    assert same(view, other)
+    bare = [replace(row, key=None) for row in view.rows]
+    for rows in (bare, [*view.rows[:-1], bare[-1]]):
+        one = replace(view, rows=rows)
+        assert not same(one, one)
+    c = [fmpq(g) for g in range(len(view.rows))]
+    for limits in ([Limit(c, fmpq(1), fmpq(0))], [Limit(c[::-1], fmpq(1), fmpq(0))]):
+        assert same(replace(view, limits=limits), replace(view, limits=limits))
+        assert not same(replace(view, limits=limits), view)
+        assert not same(
+            replace(view, limits=limits), replace(view, limits=[Limit(c[1:], fmpq(1), fmpq(0))])
+        )
+    one, two = (replace(view, limits=[Limit(x, fmpq(1), fmpq(0))]) for x in (c, c[::-1]))
+    assert not same(one, two)
+    # With a share of F, labels say what a limit is about.
+    of_balls = [[arb(x).exp() for x in c] for _ in range(2)]
+    one, two = (replace(view, limits=[Limit(x, fmpq(1), fmpq(1))]) for x in of_balls)
+    assert same(one, two)
+
+
+def test_a_gain_after_the_output_may_be_a_loss() -> None:
+    loss = {"kind": "matrix", "table": [[-2, -1], [-1, -3]]}
+    assert -2 < attained(changed(gain=loss, form="posterior")) < -1
+    assert attained(changed(gain=loss, form="rise")) >= 0
+
+
+def test_a_factor_of_nothing_has_no_value() -> None:
+    with pytest.raises(RefusedError, match="may be 0"):
+        formed(read_gain({"kind": "guess"}, 2), None, arb(1), [0, 0])
+
+
+def test_the_reference_is_in_its_ball_but_not_in_one_of_a_negative_radius() -> None:
+    (view,) = RecordLeakage.read(changed(entropy_floor=0)).views
+    w = [fmpq(m, sum(view.counts)) for m in view.counts]
+    cost = [arb(sum(view.counts)).log()] * len(w)
+    for radius, inside in ((0, True), (-1, False)):
+        limit = Limit(cost, fmpq(radius), fmpq(1), lambda counts: w)
+        known = replace(view, limits=[limit])
+        if inside:
+            check_adversary(known, w)
+        else:
+            with pytest.raises(RefusedError, match="violates"):
+                check_adversary(known, w)
+
+
+def test_rows_that_are_not_written_are_not_shown_to_be_equal() -> None:
+    rows = [Row([arb(1)])] * 2
+    view = View(rows, [1, 1], [arb(0)] * 2, [[0], [1]], arb(0))
+    with pytest.raises(RefusedError, match="as written"):
+        read_term({"rule": "equal"}, "B", Shape(view)).evaluate(view, Leaf())
+    keyed = replace(view, rows=[replace(row, key=(fmpq(1),)) for row in rows])
+    for times, found in ((1, 0), (None, 1)):
+        view = replace(keyed, times=times)
+        assert read_term({"rule": "equal"}, "B", Shape(view)).evaluate(view, Leaf()) == found
+    with pytest.raises(RefusedError, match="a rise, or a factor"):
+        read_term({"rule": "equal"}, "B", Shape(replace(keyed, times=0)))
+
+
 def test_decimals_are_read_with_all_their_digits() -> None:
     assert rational("0.30000000000000000001") == rational(Fraction(3, 10) + Fraction(1, 10**20))
     rows = [list(row) for row in PROBLEM["mechanism"]["channel"]["matrix"]]
@@ -243,6 +347,7 @@ LOWER: dict[str, Any] = {
     "posteriors of a known channel": {"group": 0, "weights": WITNESS, "posteriors": [[1] * 3] * 2},
     "infinite weights": {"group": 0, "weights": [1e999, 1, 1, 1, 1, 1]},
     "another key": {"group": 0, "weights": WITNESS, "value": 1},
+    "no weights": {"group": 0},
 }
 
 

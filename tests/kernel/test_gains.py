@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, fmpq
 
-from cvxleak.kernel.gains import mean, read_gain
+from cvxleak.kernel.gains import mean, power, read_gain
 from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.model import Arimoto, GainMatrix, Gini, Guess, GuessInTries, Shannon
 
@@ -53,6 +53,17 @@ def test_values_of_wide_balls_enclose_those_inside(gain):
     wide = found.value([arb(0.2, 0.1), arb(0.3, 0.15), arb(0.4, 0.05)])
     for point in ([0.1, 0.15, 0.35], [0.3, 0.45, 0.45], [0.3, 0.15, 0.4]):
         assert wide.contains(found.value(balls(point)))
+
+
+def test_powers_of_balls_that_touch_0():
+    for ball in (arb(0).union(arb("0.25")), arb("-0.01").union(arb("0.25"))):
+        found = power(ball, fmpq(1, 2))
+        assert found.contains(arb("0.5"))
+        assert found.contains(arb(0))
+        assert found < 0.6
+    assert power(arb(0), fmpq(1, 2)) == 0
+    with pytest.raises(RefusedError, match="negative"):
+        power(arb(-1), fmpq(1, 2))
 
 
 def test_values_at_corners_and_without_mass():

@@ -17,7 +17,7 @@ from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.space import Space
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
-from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, ChannelSet, Mechanism, RecordSpace
 from cvxleak.proofs import verify
 from cvxleak.queries import count, from_function, from_table, modular_sum, parity
 
@@ -127,6 +127,7 @@ def test_any_input_distribution_bounds():
     assert tight < other
 
 
+BOXES = Mechanism(count(3), ChannelSet([[0.4, 0.4]] * 4, [[0.6, 0.6]] * 4))
 FORGED = [
     ({"laws": FLOOR}, by_cases([[0.5, 0.5]] * 2), "3 cases need a row each"),
     ({"laws": FLOOR}, by_cases([[0.5, 0.5]] * 4), "3 cases need a row each"),
@@ -175,6 +176,7 @@ FORGED = [
     ({"laws": FLOOR, "record": 3}, {}, "record: found 3"),
     ({"laws": FLOOR, "record": -1}, {}, "record: found -1"),
     ({"entropy_floor": True}, {}, "expected a number"),
+    ({"laws": FLOOR, "mechanism": BOXES}, {}, "a set of channels"),
 ]
 
 
@@ -212,6 +214,52 @@ POINT = {"rule": "point", "record": 0, "weights": [[[0.5, 0.5], 3]]}
 def test_forged_lower_ends_are_refused(known, term, message):
     with precision(), pytest.raises(RefusedError, match=message):
         ProductLeakage.read(problem(**known)).lower(term)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, [], "laws"])
+def test_a_problem_is_an_object(wrong):
+    with pytest.raises(RefusedError, match="expected an object"):
+        ProductLeakage.read(wrong)
+
+
+def test_ends_of_what_is_known_are_part_of_it():
+    with precision():
+        # Nothing is doubted, and nothing has to be; both probabilities are 1/2 or more.
+        sure = {**POINT, "weights": [[[1, 0], 3]]}
+        assert ProductLeakage.read(problem(entropy_floor=0)).lower(sure) == 0
+        half = ProductLeakage.read(problem(laws={"least_probability": 0.5}))
+        assert 0 < upper(half.upper(by_cases(EVEN[:1]))) < math.log(2)
+        none = ProductLeakage.read(problem(laws={"record_floor": 0}))
+        assert none.lower({**sure, "least": 0}) == 0
+        assert 0 < upper(none.upper(by_cases(EVEN, least=0))) < math.log(2)
+        most = ProductLeakage.read(problem(laws={"record_floor": 0.7}))
+        assert upper(most.upper(by_cases(EVEN[:1], least=0.5))) == upper(
+            half.upper(by_cases(EVEN[:1]))
+        )
+
+
+def test_a_total_without_a_value_leads_to_no_output():
+    # The file does not say what the value of a count of 3 is.
+    query = {**GEOMETRIC.query.to_dict(), "totals": [[0], [1], [2]], "values": [0, 1, 2]}
+    channel = {"inputs": [0, 1, 2], "matrix": [[0.5, 0.5], [0, 1], [1, 0]]}
+    known = problem(laws=FLOOR) | {"mechanism": {"query": query, "channel": channel}}
+    with precision():
+        statement = ProductLeakage.read(known)
+        assert statement.channels.places.tolist() == [0, 1, 2, -1]
+        with pytest.raises(RefusedError, match="a total without a value"):
+            statement.lower(POINT)
+        rows = np.concatenate(list(statement.blocks(statement.people(), 0)))
+    # With both of the others at (.1, .9), x_0 = 1 leads to 3 with probability .81.
+    assert rows.sum(axis=2).min() == pytest.approx(0.19)
+
+
+def test_each_block_of_cases_has_its_own_inputs(monkeypatch):
+    table = [[0.5, 0.5], [0.3, 0.7], [0.6, 0.4]]
+    with precision():
+        statement = ProductLeakage.read(problem(laws=FLOOR))
+        found = upper(statement.upper(by_cases(table)))
+        monkeypatch.setattr(cases, "BLOCK", 1)
+        assert upper(statement.upper(by_cases(table))) == pytest.approx(found, rel=1e-12)
 
 
 def test_a_witness_attains_what_is_proved():
@@ -407,6 +455,10 @@ def test_totals_are_counted_in_units(monkeypatch):
     monkeypatch.setattr(cases, "LONGEST", 29)
     with pytest.raises(RefusedError, match="found 30 totals"):
         Channels(statement.space, statement.rows)
+    monkeypatch.setattr(cases, "LONGEST", 30)
+    moved = AdditiveQuery(SPACE, [[(x + 1, y + 1) for x, y in own] for own in PARTS])
+    other = ProductLeakage.read(problem(mechanism=noisy(moved), laws=HULLS))
+    assert Channels(other.space, other.rows).totals == 30
 
 
 def test_cases_are_as_many_as_are_gone_through(monkeypatch):
@@ -499,6 +551,13 @@ def test_a_gain_of_a_case_is_below_its_bound(times, truth):
         # What is missing may be guessed right.
         (more,) = gained(rows[:, :, :2], half, guess, times)
     assert more >= truth
+
+
+def test_gains_that_no_float_holds_are_not_bounded():
+    large = Table(((fmpq(10**308), fmpq(0)), (fmpq(0), fmpq(10**308))))
+    with precision():
+        found = gained(np.array([[[1.0], [1.0]]] * 2), [fmpq(1, 2)] * 2, large, 0)
+    assert (found == np.inf).all()
 
 
 def test_gains_below_0_of_what_is_missing_add_nothing():

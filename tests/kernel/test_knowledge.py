@@ -357,6 +357,13 @@ def _counted(x, record):
     return sum(x[i] for i in (0, 1) if i != record)
 
 
+OF_THREES = {
+    **count_of(6),
+    "space": {"alphabets": [[[0, 1, 2], 3]]},
+    "contributions": [[[[0], [1], [2]], 3]],
+}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -378,6 +385,11 @@ def _counted(x, record):
         [near(1, laws=[[[0.5, 0.25, 0.25], 3]])],
         [near(1, laws=[[[0.5, 0.5], 3]], prior=[0.125] * 8)],
         [near(1, prior=[0.25] * 4)],
+        [marginals([0.5], [0])],
+        [{**mean([0, 1, 2, 3], most=1), "weight": 1}],
+        [{**near(1, laws=[[[0.5, 0.5], 3]]), "weight": 1}],
+        [near(1, laws=[[[1], 3]])],
+        [mean(OF_THREES["values"], query=OF_THREES, most=1)],
         {},
         [],
         [[]],
@@ -386,6 +398,29 @@ def _counted(x, record):
 def test_what_is_not_known_is_refused(wrong):
     with pytest.raises(RefusedError):
         RecordLeakage.read(problem(count_of(3), geometric(4), wrong))
+
+
+def test_marginals_are_about_the_records_that_are_named():
+    query = {
+        "kind": "table",
+        "space": {"alphabets": [[[0, 1, 2], 1], [[0, 1], 1]]},
+        "table": [0, 1, 0, 1, 1, 0],
+        "values": [0, 1],
+    }
+    rows = [[0.75, 0.25], [0.25, 0.75]]
+    for law_, record, other in (([0.5, 0.5], 1, 0), ([0.5, 0.25, 0.25], 0, 1)):
+        RecordLeakage.read(problem(query, rows, [marginals(law_, [record])]))
+        with pytest.raises(RefusedError, match="a law of another length"):
+            RecordLeakage.read(problem(query, rows, [marginals(law_, [other])]))
+
+
+def test_a_mean_that_no_dataset_has_excludes_no_context():
+    for known in (mean([0, 1, 2, 3], most=-1), mean([0, 1, 2, 3], least=4)):
+        (view,) = RecordLeakage.read(problem(count_of(3), geometric(4), [known])).views
+        assert sum(view.counts) == 8
+        w = [fmpq(m, 8) for m in view.counts]
+        with precision(), pytest.raises(RefusedError, match="violates a limit"):
+            check_adversary(view, w)
 
 
 def test_many_alike_records_are_counted_by_polynomials():
