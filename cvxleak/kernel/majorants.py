@@ -8,8 +8,7 @@ A majorant is kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), where psi_a(v) = D
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from operator import mul
 from typing import Any
 
@@ -137,6 +136,8 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
     parts: tuple[tuple[int, ...], ...] = partition("n")
     t: Law = law_of("n")
     of: Any = term("J")
+    merged: dict[Callable[[Any], Any], Any] = field(default_factory=dict, init=False)
+    """What leaves of a cover share, by the type of their numbers, and the view that it is of."""
 
     @classmethod
     def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
@@ -151,25 +152,25 @@ class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
 
     def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
         """Return that of the merged outputs with the price added."""
-        small, price = _merged(self, subject, leaf.lift)
+        if self.merged.get(leaf.lift, [None])[0] is not subject:
+            self.merged[leaf.lift] = subject, *self._prices(subject, leaf.lift)
+        _, small, price = self.merged[leaf.lift]
         found = self.of.conclude(small, leaf)
         c = [x + y for x, y in zip(found.c, price, strict=True)]
         return replace(found, c=c)
 
-
-@lru_cache(4)
-def _merged(price: Price, view: View, lift: Callable[[Any], Any]) -> tuple[View, list[Any]]:
-    """Return the merged view, and D(R_g || t) - D(R'_g || t'); once for all leaves of a cover."""
-    small, t = view.merge(price.parts), price.t.at(Leaf(lift))
-    # log t(y|y'); t need not be positive where an output is a part of its own.
-    within = [lift(0)] * view.n
-    for part in price.parts:
-        if len(part) > 1:
-            mass = total(t[y] for y in part)
-            for y in part:
-                within[y] = (t[y] / mass).log()
-    pairs = zip(view.rows, small.rows, strict=True)
-    return small, [divergence(x.lo, within) - total(map(xlogx, y.lo)) for x, y in pairs]
+    def _prices(self, view: View, lift: Callable[[Any], Any]) -> tuple[View, list[Any]]:
+        """Return the merged view, and D(R_g || t) - D(R'_g || t')."""
+        small, t = view.merge(self.parts), self.t.at(Leaf(lift))
+        # log t(y|y'); t need not be positive where an output is a part of its own.
+        within = [lift(0)] * view.n
+        for part in self.parts:
+            if len(part) > 1:
+                mass = total(t[y] for y in part)
+                for y in part:
+                    within[y] = (t[y] / mass).log()
+        pairs = zip(view.rows, small.rows, strict=True)
+        return small, [divergence(x.lo, within) - total(map(xlogx, y.lo)) for x, y in pairs]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

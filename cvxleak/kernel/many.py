@@ -264,7 +264,7 @@ class Many:
         n = m.shape[axis]
         spread = np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r)
         # The last factor is for the sums of radii themselves.
-        r = np.sum(spread, axis) + (n + 2) * U * np.sum(np.abs(m), axis)
+        r = np.sum(spread + (n + 2) * U * np.abs(m), axis)
         return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
 
     def matmul(self, other: Any) -> Many:
@@ -274,8 +274,8 @@ class Many:
         """
         b = Many.of(other)
         n, u, v = self.m.shape[-1], np.abs(self.m), np.abs(b.m)
-        mine, theirs = (np.broadcast_to(x.r, x.m.shape) for x in (self, b))
-        r = u @ theirs + mine @ (v + theirs) + (n + 2) * U * (u @ v)
+        mine, theirs = (x.r + np.zeros(x.m.shape) for x in (self, b))
+        r = u @ (theirs + (n + 2) * U * v) + mine @ (v + theirs)
         return Many(self.m @ b.m, _outward(r * (1 + (n + 8) * 2.0**-50)))
 
     def swapaxes(self, one: int, other: int) -> Many:
