@@ -82,9 +82,7 @@ class AdditiveQuery(Query):
     ) -> None:
         m = None if modulus is None else whole_number(modulus, "modulus", 1)
         checked, scalar = _contributions(instance(space, RecordSpace, "space"), contributions, m)
-        object.__setattr__(self, "space", space)
-        object.__setattr__(self, "contributions", checked)
-        object.__setattr__(self, "modulus", m)
+        self._hold(space=space, contributions=checked, modulus=m)
         valued = [
             (total, plain_label(_value(value, total, scalar), "value"))
             for total in sorted(self._counts(()))

@@ -93,10 +93,7 @@ class ChannelSet(Stored):
                     f"{name}: the bounds of input {rows[x]!r} sum to {float(bound[x].sum())!r}; "
                     "no distribution lies within; wider bounds, or fewer digits, are needed"
                 )
-        object.__setattr__(self, "lower", low)
-        object.__setattr__(self, "upper", high)
-        object.__setattr__(self, "inputs", rows)
-        object.__setattr__(self, "outputs", columns)
+        self._hold(lower=low, upper=high, inputs=rows, outputs=columns)
 
     @classmethod
     def from_printed(

@@ -214,9 +214,7 @@ class Limits(Value):
                 f"bounds: found {len(bounds)}; one is needed for each of the "
                 f"{counted(len(coefficients), 'row')} of coefficients"
             )
-        object.__setattr__(self, "coefficients", coefficients)
-        object.__setattr__(self, "bounds", bounds)
-        object.__setattr__(self, "shares", shares)
+        self._hold(coefficients=coefficients, bounds=bounds, shares=shares)
 
     @classmethod
     def none(cls, lumped: Lumped) -> Limits:

@@ -72,8 +72,7 @@ class Mechanism(Stored):
     ) -> None:
         values = instance(query, Query, "query").values
         if isinstance(channel, RealOutput):
-            object.__setattr__(self, "query", query)
-            object.__setattr__(self, "noise", channel.of_query(values))
+            self._hold(query=query, noise=channel.of_query(values))
             return
         given = channel if isinstance(channel, ChannelSet) else as_channel(channel)
         if has_labels(given if isinstance(channel, ChannelSet) else channel):
@@ -88,8 +87,7 @@ class Mechanism(Stored):
             given = ChannelSet(given.lower, given.upper, values, given.outputs)
         else:
             given = Channel(given.matrix, values, given.outputs)
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "noise", given)
+        self._hold(query=query, noise=given)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.query, self.noise)

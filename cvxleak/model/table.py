@@ -74,9 +74,7 @@ class TableQuery(Query):
                 f"{len(names)} values, 0 to {len(names) - 1}, must occur and no other"
             )
         table = read_only(np.ascontiguousarray(array, dtype=np.intp).reshape(space.shape))
-        object.__setattr__(self, "space", space)
-        object.__setattr__(self, "places", table)
-        object.__setattr__(self, "values", names)
+        self._hold(space=space, places=table, values=names)
 
     def __call__(self, dataset: Sequence[Hashable]) -> Hashable:
         """Return f(dataset)."""

@@ -115,12 +115,8 @@ class Expectation(Knowledge):
             group = tuple(
                 in_order(records, "records") if isinstance(records, Iterable) else [records]
             )
-        object.__setattr__(self, "feature", feature)
-        object.__setattr__(self, "records", group)
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "at_least", low)
-        object.__setattr__(self, "at_most", high)
-        object.__setattr__(self, "name", self._default_name(group) if name is None else str(name))
+        self._hold(feature=feature, records=group, query=query, at_least=low, at_most=high)
+        self._hold(name=self._default_name(group) if name is None else str(name))
 
     @staticmethod
     def _default_name(records: tuple[int, ...] | None) -> str:
