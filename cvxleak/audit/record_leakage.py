@@ -34,7 +34,7 @@ from cvxleak.problem.problem import Toward, mixtures
 __all__ = ["RecordLeakage", "group_leakage", "record_leakage"]
 
 TOLERANCE = 1e-4
-"""Relative gap that is asked for if none is; issue and bank have a tenth of these digits."""
+"""Relative gap that is asked for if none is, as of most problems of the bank."""
 
 SHANNON = Shannon()
 
@@ -146,8 +146,8 @@ class RecordLeakage(Problem):
         floor, most = real_number(entropy_floor, "entropy_floor", 0.0), space.max_entropy
         if floor > most * (1 + 1e-12):
             raise InfeasibleError(
-                f"entropy_floor: found {floor!r} nats; no prior on {short(space.size)} "
-                f"datasets has more than log|X| = {most!r} nats"
+                f"entropy_floor: found {floor!r} nats; no prior on {short(space.size)} datasets has "
+                f"more than log|X| = {most!r} nats"
             )
         group = None if records is None else space.group(records)
         size = whole_number(size if group is None else len(group), "size", 1, space.records)
@@ -253,8 +253,7 @@ class RecordLeakage(Problem):
             if candidate.mechanism != self.mechanism or candidate.adversaries != self.adversaries:
                 raise ValidationError("candidate: found an Adversary of another mechanism")
             candidate, records, lumped = candidate.weights, candidate.records, True
-        space = self.mechanism.space
-        group = self.records if records is None else space.group(records)
+        group = self.records if records is None else self.mechanism.space.group(records)
         if group is not None and (len(group) != self.size or self.records not in (None, group)):
             # Its leakage could be above the bounds, which are of something else.
             about = f"{self.size} of them" if self.records is None else f"{self.records}"
@@ -263,7 +262,7 @@ class RecordLeakage(Problem):
             p = self._weights(candidate)
             law = positive_part(p)
             value, uncertainty = self._most(law, group)[0], measures.entropy(law)
-            shaped = law.reshape(space.shape)
+            shaped = law.reshape(self.mechanism.space.shape)
             missed = violations_of_prior(self.adversaries, self.mechanism.query, shaped)
         elif group is None:
             raise ValidationError(
@@ -324,7 +323,7 @@ class RecordLeakage(Problem):
             weights = lump(restrict(self.mechanism, group, self.adversaries), law)
             start = Adversary(self.mechanism, group, weights, self.adversaries)
         center, worst = start.lumped.uniform(), bound.witness
-        if self.adversaries:  # what is inside a class, its search knows; a point of it will do
+        if self.adversaries:  # what is inside a class its search knows; a point of it will do
             center = worst.weights if worst.records == start.records else start.weights
         stored = points_of(bound, start.records)
         return mixtures(start.weights, center, lambda w: replace(start, weights=w), stored)
@@ -349,11 +348,7 @@ def record_leakage(
         b, in nats.
     records : int or sequence of int, optional
         One record, or one group of records; the record that leaks most if left out.
-    adversaries : Knowledge or iterable of Knowledge, optional
-        Further constraints on the adversaries' priors (DALENIUS Definition 5).
-    gain, form : Gain, str
-        A gain other than Shannon's, and its form, as for `RecordLeakage`.
-    **options
+    adversaries, gain, form, **options
         As for `RecordLeakage`. The search uses no external solver, so `solver` and `solver_options`
         are not among them; like any other unknown name they raise a TypeError.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, fmpz
@@ -27,14 +27,14 @@ from cvxleak.core.work import METER
 from cvxleak.kernel.claims import rules
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.numbers import RefusedError, ball, lower, precision, rational, upper
-from cvxleak.model import Mechanism
-from cvxleak.model.gain_form import GainForm
-from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs.format import plain
 
-__all__ = ["Audit", "Reporter", "Statement"]
+if TYPE_CHECKING:
+    from cvxleak.audit.record_leakage import RecordLeakage as Problem
+
+__all__ = ["Audit", "Reporter"]
 
 TURN = 256
 """Nodes of a turn, after which the group with the largest bound is looked for anew."""
@@ -52,53 +52,19 @@ READ_SECONDS, TREE_SECONDS = 1e-5, 2e-7
 """About how long the proof takes, per probability: to begin with, and each time in a tree."""
 
 
-class Statement(Protocol):
-    """What a search needs of a `RecordLeakage`."""
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """Query and noise."""
-        ...
-
-    @property
-    def entropy_floor(self) -> float:
-        """b, in nats."""
-        ...
-
-    @property
-    def records(self) -> tuple[int, ...] | None:
-        """The group that is audited; all groups if None."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Number of records in a group."""
-        ...
-
-    @property
-    def adversaries(self) -> tuple[Knowledge, ...]:
-        """What is known of the priors."""
-        ...
-
-    @property
-    def told(self) -> GainForm:
-        """The gain, and its form."""
-        ...
-
-
 class Audit:
     """The search of one problem.
 
     Attributes
     ----------
-    problem : Statement
+    problem : RecordLeakage
     content : dict
         What a certificate holds of the problem.
     """
 
     def __init__(
         self,
-        problem: Statement,
+        problem: Problem,
         rng: int | np.random.Generator | None,
         report: Report = lambda lower, upper, nodes: None,
         like: Audit | None = None,
@@ -318,7 +284,7 @@ class Audit:
         searches = self._searches.values()
         return max(search.upper_at(_surplus(search, floor)) for search in searches)
 
-    def at(self, problem: Statement) -> tuple[RecordLeakage, dict[str, Any]]:
+    def at(self, problem: Problem) -> tuple[RecordLeakage, dict[str, Any]]:
         """Return the statement, and what a certificate holds, of the problem at another floor."""
         floor = floor_of(problem)
         with precision():
@@ -367,7 +333,7 @@ def target(lower: float, gap: Gap) -> float:
     return max(lower / (1 - 0.95 * gap.tol), lower + 0.9 * gap.absolute)
 
 
-def floor_of(problem: Statement) -> float:
+def floor_of(problem: Problem) -> float:
     """Return the entropy floor, at most log|X| as floats have it.
 
     At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe side,
@@ -378,7 +344,7 @@ def floor_of(problem: Statement) -> float:
     return min(problem.entropy_floor, max(most, 0.0))
 
 
-def content_of(problem: Statement) -> dict[str, Any]:
+def content_of(problem: Problem) -> dict[str, Any]:
     """Return what a certificate holds of the problem."""
     stored: dict[str, Any] = {
         "mechanism": problem.mechanism.to_dict(),
