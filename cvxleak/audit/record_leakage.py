@@ -146,8 +146,8 @@ class RecordLeakage(Problem):
         floor, most = real_number(entropy_floor, "entropy_floor", 0.0), space.max_entropy
         if floor > most * (1 + 1e-12):
             raise InfeasibleError(
-                f"entropy_floor: found {floor!r} nats; no prior on {short(space.size)} datasets has "
-                f"more than log|X| = {most!r} nats"
+                f"entropy_floor: found {floor!r} nats; no prior on {short(space.size)} datasets "
+                f"has more than log|X| = {most!r} nats"
             )
         group = None if records is None else space.group(records)
         size = whole_number(size if group is None else len(group), "size", 1, space.records)

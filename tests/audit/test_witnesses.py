@@ -63,7 +63,7 @@ def pairwise_merged(mechanism):
 def lower_end(mechanism, floor, size=1):
     """Return what an audit finds before its trees take a turn, however fast the machine is."""
     audit = Audit(RecordLeakage(mechanism, floor, size=size), 0)
-    audit._begin(Gap(TOLERANCE), Stop(Clock()))
+    audit._begin(Gap(TOLERANCE), Stop(Clock()), staged=False)
     return audit.lower
 
 
@@ -147,7 +147,7 @@ def test_the_worst_prior_of_a_class_that_is_a_segment_is_found(seed):
         Expectation(most.tolist(), records=0, at_most=float(most @ law) + 0.02),
     ]
     audit = Audit(RecordLeakage(mechanism, 0.0, 0, adversaries=known), 0)
-    audit._begin(Gap(5e-4), Stop(Clock()))
+    audit._begin(Gap(5e-4), Stop(Clock()), staged=False)
 
     direction = np.cross(np.ones(3), equal)
     steps = np.linspace(-3, 3, 200_001)[:, None]
