@@ -29,7 +29,6 @@ from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import METER
 from cvxleak.kernel.reading import pack
-from cvxleak.kernel.view import View
 
 __all__ = ["GroupSearch", "Progress"]
 
@@ -80,65 +79,41 @@ class Progress:
 
 
 @dataclass(frozen=True, eq=False)
-class Alphabet:
-    """I(A;Y) <= H(A)."""
-
-    group: Group
-
-    @property
-    def upper(self) -> float:
-        """The logarithm of the number of values."""
-        return float(np.log(len(self.group.lumped.values)))
-
-    def upper_at(self, surplus: float) -> float:
-        """Return the same: no floor counts."""
-        return self.upper
-
-    def term(self) -> Term:
-        """Return the term."""
-        return self.group.closed(0.0, {"rule": "alphabet"})
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """An output that ignores the data leaks nothing: a rise of 0, or a factor of 1."""
+class Floorless:
+    """A bound in closed form, which no floor changes."""
 
     upper: float
+    written: Callable[[], Term]
 
-    @staticmethod
-    def applies(view: View) -> bool:
-        """Whether all rows are equal as written, and the gain before the output is taken off."""
+    @classmethod
+    def first(cls, group: Group, factor: bool) -> Floorless | None:
+        """Return I(A;Y) <= H(A), or that an output which ignores the data leaks nothing."""
+        view = group.view
         keys = {row.key for row in view.rows}
-        return view.times != 0 and view.exact and view.extra is None and len(keys) == 1
+        # All rows are equal as written, and the gain before the output is taken off.
+        if view.times != 0 and view.exact and view.extra is None and len(keys) == 1:
+            return cls(1.0 if factor else 0.0, lambda: {"rule": "equal"})
+        if not view.information:
+            return None
+        values = len(group.lumped.values)
+        return cls(float(np.log(values)), lambda: group.closed(0.0, {"rule": "alphabet"}))
+
+    @classmethod
+    def of_choices(cls, group: Group, found: Choices) -> Floorless:
+        """Return the largest capacity of a choice of a row for each value, as without a floor.
+
+        For the place in a cell the most is added.
+        """
+        term = {"rule": "choices", "inputs": pack(found.inputs, "<f8")}
+        return cls(found.upper + float(group.extra.max()), lambda: term)
 
     def upper_at(self, surplus: float) -> float:
-        """Return the same: no floor counts."""
+        """Return the same."""
         return self.upper
 
     def term(self) -> Term:
         """Return the term."""
-        return {"rule": "equal"}
-
-
-@dataclass(frozen=True, eq=False)
-class WithoutFloor:
-    """The leakage without a floor: the largest capacity of a choice of one row for each value."""
-
-    group: Group
-    found: Choices
-
-    @property
-    def upper(self) -> float:
-        """The largest capacity, and the most that is added for the place in a cell."""
-        return self.found.upper + float(self.group.extra.max())
-
-    def upper_at(self, surplus: float) -> float:
-        """Return the same: no floor counts."""
-        return self.upper
-
-    def term(self) -> Term:
-        """Return the term."""
-        return {"rule": "choices", "inputs": pack(self.found.inputs, "<f8")}
+        return self.written()
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,13 +205,9 @@ class GroupSearch:
             self._least = group.objective(1.0).least(len(group.lumped.values))[0]
         self._trees: list[Growing] = []
         self._proofs: list[Any] = []
-        if Ignored.applies(group.view):
-            self._proofs.append(Ignored(0.0 if self._least is None else 1.0))
-        elif group.view.information:
-            self._proofs.append(Alphabet(group))
-        else:
-            # Nothing divided yet, and of a factor about T = 0: what no adversary or channel passes.
-            self._proofs.append(self._proved(PosteriorCells(group)))
+        # Nothing divided yet, and of a factor about T = 0: what no adversary or channel passes.
+        first = Floorless.first(group, self._least is not None)
+        self._proofs.append(first or self._proved(PosteriorCells(group)))
 
     @property
     def _sharpest(self) -> Any:
@@ -250,7 +221,7 @@ class GroupSearch:
     @property
     def searched(self) -> bool:
         """Whether more than a closed form is needed for the least bound."""
-        return not isinstance(self._sharpest, Alphabet | Ignored | WithoutFloor)
+        return not isinstance(self._sharpest, Floorless)
 
     def tight(self, gap: float) -> bool:
         """Whether no tree gets far below the bound: J + extra is as large for an adversary."""
@@ -279,7 +250,7 @@ class GroupSearch:
         group, ascent, stop = self.group, self.ascent, progress.stop
         simple = self._treeless and group.view.information and group.view.exact
         if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
-            self._proofs.append(WithoutFloor(group, found))
+            self._proofs.append(Floorless.of_choices(group, found))
             ascent.climb(found.witnesses[:1], stop)
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
