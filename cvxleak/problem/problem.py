@@ -379,7 +379,8 @@ class Problem(Value, ABC):
         except ValidationError as error:
             raise ValidationError(f"bound: found one of another problem: {error}") from error
         size = max(self.scale, abs(value)) if math.isfinite(value) else 0.0
-        if own.attained is not None:  # of a set of channels: anywhere within
+        # Of a set of channels, or of an output that is cut into cells: anywhere within.
+        if own.attained is not None or "cells" in found.stats:
             attained = min(max(value, own.lower), own.upper)
         if value != attained and not abs(value - attained) <= max(WITNESS, self.tolerance) * size:
             raise ValidationError(

@@ -319,10 +319,11 @@ def test_curves_groups_and_what_is_known_of_adversaries():
 
 def test_candidates_are_measured_by_the_real_output():
     problem = RecordLeakage(Mechanism(count(2), Gaussian(1)), 1.0)
-    bound = problem.solve(tol=1e-3)
-    own = problem.check(bound.witness, bound=bound)
-    assert own.feasible
-    assert own.value == pytest.approx(bound.lower, rel=1e-3)
+    for tol in (1e-2, 1e-3):
+        bound = problem.solve(tol=tol)
+        own = problem.check(bound.witness, bound=bound)
+        assert own.feasible
+        assert bound.lower <= own.value <= bound.upper
     uniform = problem.check(np.full(4, 0.25), bound=bound)
     assert uniform.value < own.value
     assert problem.repair(np.full(4, 0.25)).certificate is not None
