@@ -252,7 +252,7 @@ class Many:
     def power(self, p: Any) -> Many:
         """Return x^p of a number >= 0, for p > 0; of an exact 0 an exact 0."""
         # It increases: where x is hardly known to be positive, the power of the most is the radius.
-        top, y = ((x.log() * p).exp() for x in (Many(_outward(self.m + self.r) + TINY), self))
+        top, y = ((x.log() * p).exp() for x in (Many(_outward(self.m + self.r)), self))
         far, none = y.certain(), (self.m == 0) & (self.r == 0)
         r = np.where(far, y.r, _outward(top.m + top.r))
         return Many(np.where(far, y.m, 0.0), np.where(none, 0.0, r))

@@ -178,6 +178,27 @@ def test_what_is_not_known_is_never_known_again(x: Many) -> None:
     assert not x.is_zero()
 
 
+def test_what_is_not_known_has_an_infinite_radius() -> None:
+    whole = Many(np.array([1.0]), np.array([0.5]))
+    found = [
+        Many.of(np.inf),
+        Many.of(np.array([np.inf]))[0],
+        Many.of(arb(2) ** 901),
+        Many(1.0) / Many(np.array([0.0]), np.array([1.0])),
+        Many(np.array([-1.0])).log(),
+        Many(np.array([700.0])).exp(),
+    ]
+    assert [float(np.max(x.r)) for x in found] == [np.inf] * len(found)
+    assert whole.upper() > 1.5
+    # So the larger of two is not known, either.
+    assert not any(np.any(x.max(whole * 1e3).certain()) for x in found[:3])
+
+
+def test_radii_of_products_of_matrices_count_the_terms() -> None:
+    found = Many(np.ones((2, 1, 50))).matmul(np.ones((50, 3)))
+    assert (found.r >= 52 * 2.0**-53 * 50).all()
+
+
 @pytest.mark.parametrize("radius", [0.3, 1000.0, np.inf, np.nan])
 def test_exponentials_far_below_keep_their_radius(radius: float) -> None:
     # exp(-1000 +- 1000) may be 1.

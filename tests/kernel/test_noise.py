@@ -12,7 +12,7 @@ from scipy.special import rel_entr
 
 from cvxleak.kernel import claims
 from cvxleak.kernel.leakage import RecordLeakage, gain_of
-from cvxleak.kernel.noise import Bounded, Noise, read_output
+from cvxleak.kernel.noise import SLOPES, Bounded, Noise, read_output
 from cvxleak.kernel.numbers import RefusedError, lower, precision, rational, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.space import Space
@@ -291,6 +291,7 @@ def test_what_a_cell_hides_is_at_most_the_entropy_of_the_record():
         ({"kind": "gaussian", "sigma": 1}, [1, 1]),
         ({"kind": "discrete-laplace", "scale": 1}, [1]),
         ({"kind": "discrete-laplace", "scale": 1}, [0.25]),
+        ({"kind": "discrete-laplace", "scale": 1}, [0.5, 2]),
         (KINDS[5], [0.25]),
     ],
 )
@@ -312,6 +313,8 @@ def test_edges_that_are_none_are_refused(noise, edges):
         {"kind": ["gaussian"], "sigma": 1},
         {"kind": "rounded", "noise": {"kind": "discrete-laplace", "scale": 1}, "base": 1},
         {"kind": "rounded", "noise": {"kind": "laplace", "scale": 1}, "base": 0},
+        {"kind": "rounded", "noise": {"kind": "laplace", "scale": 1}, "base": 1, "more": 1},
+        {"kind": "gaussian", "sigma": 1, "more": 1},
         [],
     ],
 )
@@ -383,11 +386,64 @@ def test_bounded_densities_are_above_and_below_what_they_bound():
     assert gain_of(view, half) > 0
     for wrong in (
         {**data, "oscillation": [[-1] * 57] * 2},
+        {**data, "oscillation": [[1] * 57, [-1] * 57]},
+        {**data, "more": 1},
         {**data, "masses": {**data["masses"], "inputs": [1, 0]}},
         {**data, "masses": {**data["masses"], "upper": data["masses"]["lower"]}},
     ):
         with pytest.raises(RefusedError):
             RecordLeakage.read(one_record([0, 1], wrong))
+
+
+def test_masses_are_those_of_a_law():
+    def read(low, high):
+        masses = {"lower": [low] * 2, "upper": [high] * 2, "inputs": [0, 1]}
+        data = {"kind": "bounded-density", "masses": masses, "oscillation": [[0, 1]] * 2}
+        return RecordLeakage.read(one_record([0, 1], data))
+
+    law = ["0.25", "0.75"]
+    (view,) = read(law, law).priced({})
+    assert [float(x.mid()) for x in view.extra] == pytest.approx([0.75 / 8] * 2)
+    read(law, ["0.5", "0.75"])
+    read(["0.25", "0.5"], law)
+    # Rows of a channel would be scaled by so little, but masses are no such rows.
+    for low, high in ((["0.2500001", "0.75"], [1, 1]), ([0, 0], ["0.2499999", "0.75"])):
+        with pytest.raises(RefusedError, match="without a law"):
+            read(low, high)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_cells_on_one_side_of_the_value(name):
+    data, cumulated, unit = LAWS[name]
+    noise = output_of([0, 0], data)
+    for edges in ([1.5, 2.5], [-2.5, -1.5], [-1.5, 1.5]):
+        ends = [0, *(cumulated(e * unit) for e in edges), 1]
+        masses = noise.masses([rational(e) for e in edges])
+        assert [float(x.mid()) for x in masses] == pytest.approx(np.diff(ends), abs=1e-9)
+        below = [float(noise.below(rational(e)).mid()) for e in edges] if name != "uniform" else []
+        assert below == pytest.approx(ends[1:-1][: len(below)], abs=1e-9)
+
+
+def test_a_group_of_contexts_is_of_one_value_and_the_largest_is_first():
+    statement = RecordLeakage.read(one_record([0, 2, 1], {"kind": "gaussian", "sigma": 1}))
+    (view,) = statement.views
+    assert [list(within) for within in view.within] == [[0], [1], [2]]
+    query = {"kind": "table", "space": {"alphabets": [[[0], 1], [[0, 1, 2], 1]]}}
+    query |= {"table": [0, 1, 2], "values": [0, 2, 1]}
+    mechanism = {"query": query, "noise": {"kind": "gaussian", "sigma": 1}}
+    (view, _) = RecordLeakage.read(one_record([0], {}) | {"mechanism": mechanism}).views
+    assert [list(within) for within in view.within] == [[1], [2], [0]]
+
+
+def test_one_output_alone_tells_nothing_but_a_narrow_cell_of_a_density_might(monkeypatch):
+    cell = {"edges": [0.5, 1.5]}
+    rounded = {"kind": "rounded", "noise": {"kind": "gaussian", "sigma": 1}, "base": 1}
+    for data in (rounded, {"kind": "discrete-gaussian", "sigma": 1}):
+        ends = output_of([0, 1], data).cells(cell).costs
+        assert ends[0] is ends[2] is None
+        assert ends[1] == [0, 0]
+    monkeypatch.delitem(SLOPES, "gaussian")
+    assert output_of([0, 1], {"kind": "gaussian", "sigma": 1}).cells(cell).costs == [None] * 3
 
 
 def test_the_place_in_a_cell_of_bounded_densities_tells_no_more_than_it_costs():

@@ -56,6 +56,12 @@ def test_ends_are_on_either_side(x):
     assert arb(lower(arb(x))) < arb(x) < arb(upper(arb(x)))
 
 
+def test_whole_numbers_have_thousands_of_digits_at_most() -> None:
+    assert rational((1 << 14_000) - 1) == (1 << 14_000) - 1
+    with pytest.raises(RefusedError, match="thousands of digits"):
+        rational(1 << 14_000)
+
+
 def test_ends_of_what_is_exact_or_not_known():
     for x in (0.0, 0.5, -3.0, 2.0**-1074, 2.0**1000):
         assert lower(arb(x)) <= x <= upper(arb(x))
