@@ -121,7 +121,6 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
     def check(self, shape: Shape) -> None:
         """Need arrays that fit one another."""
         groups, outputs, d = shape.length("N_a"), len(self.order), self.x.shape[1]
-        need(groups > 1 and outputs > 1, "ratio: `vertices` is enough for this value")
         need(0 < d < outputs, "ratio: more functionals than there can be, or none")
         need((d + groups) * groups * outputs <= LARGEST, "ratio: too many groups and outputs")
         listed = set(self.order.tolist()) & set(range(shape.view.n))

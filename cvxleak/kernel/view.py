@@ -233,7 +233,7 @@ def read_channel(data: Any, inputs: int | None = None, labels: Collection[str] =
     ends = ("lower", "upper") if isinstance(data, Mapping) and "lower" in data else ("matrix",)
     parts(data, set(ends), "a channel", labels)
     tables = [items(data[end], end, inputs) for end in ends]
-    need(tables[0], "a channel without rows")
+    need(0 < len(tables[0]) == len(tables[-1]), "a channel without rows, or ends of other lengths")
     width = len(items(tables[0][0], "a row"))
     found = []
     for written in zip(*tables, strict=True):
