@@ -135,7 +135,7 @@ def _at_most(one: Any, other: Any) -> bool:
     """Compare as written, since a bound need not be the shortest decimal of its float."""
     ends = [math.inf if x == "inf" else x for x in (one, other)]
     if any(isinstance(x, float) and math.isinf(x) for x in ends):
-        return bool(ends[0] == -math.inf or ends[1] == math.inf)
+        return bool(ends[1] == math.inf)
     return rational(ends[0]) <= rational(ends[1])
 
 

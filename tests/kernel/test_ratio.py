@@ -255,6 +255,7 @@ FORGED = {
     "a column too many": lambda t: {"psi": pack(np.ones((2, 9)), "<f8")},
     "a functional too few": lambda t: {"psi": pack(unpacked(t, "psi")[:1], "<f8")},
     "a group too few": lambda t: {"x": pack(unpacked(t, "x")[:-1], "<f8")},
+    "a group too many": lambda t: {"x": pack(np.ones((9, 2)), "<f8")},
     "no coordinates": lambda t: {
         "x": pack(np.ones((8, 0)), "<f8"),
         "psi": pack(np.ones((0, 8)), "<f8"),
@@ -376,6 +377,14 @@ def test_a_tree_of_empty_leaves_is_refused(found: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(ratio.Boxes, "narrowed", lambda _, ends: ends - 1e9)
     with pytest.raises(RefusedError, match="no leaf bounds"):
         proves(one, term)
+
+
+def test_a_leaf_that_is_one_point_is_not_empty(found: Any, monkeypatch: pytest.MonkeyPatch):
+    one, _, term = found
+    size = unpacked(term, "x").size // 8 + 8
+    monkeypatch.setattr(ratio.Ratio, "leaves", lambda *_: np.zeros((1, 2, size)))
+    monkeypatch.setattr(ratio.Ratio, "_attained", lambda *_: -np.inf)
+    assert np.isfinite(proves(one, term))
 
 
 def refused_or_above(one: OneValue, term: Any, best: float) -> bool:
