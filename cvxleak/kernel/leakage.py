@@ -160,7 +160,6 @@ def upper_of_groups(views: Sequence[View], groups: Sequence[Any], leaf: Leaf) ->
         if isinstance(entry, int):
             other = count(entry, "a group", below=place)
             need(same(view, views[other]), f"group {place} is not the same as group {other}")
-            found.append(found[other])
             continue
         need(items(entry, "a group"), "a group without a term")
         charge("ball operations", len(entry) * len(view.rows) * view.n)

@@ -244,6 +244,13 @@ def test_leaves_have_laws_of_their_own() -> None:
         assert prove(term, problem=GUESS) == pytest.approx(prove(own, problem=GUESS), abs=1e-12)
 
 
+def test_what_is_known_before_the_output_is_taken_off() -> None:
+    # One action gains the same whatever the value is: the output is worth nothing.
+    problem = changed(gain={"kind": "matrix", "table": [[2, 2]]}, form="rise")
+    term = cells(close({"rule": "prior", "theta": [1], "of": chord([2] * 6)}, 0))
+    assert prove(term, problem=problem) == pytest.approx(0, abs=1e-12)
+
+
 FACTORS: dict[str, Any] = {
     "close without the factor's T": cells(close(PRICED)),
     "a negative T": factor(times=-1),

@@ -24,6 +24,7 @@ from tests.kernel.forging import (
     GAIN,
     HONEST,
     PROBLEM,
+    SET,
     SHARE,
     WITNESS,
     attained,
@@ -349,6 +350,11 @@ LOWER: dict[str, Any] = {
     "another key": {"group": 0, "weights": WITNESS, "value": 1},
     "no weights": {"group": 0},
 }
+
+
+def test_a_witness_over_a_set_has_posteriors() -> None:
+    with pytest.raises(RefusedError, match="posteriors are needed"):
+        RecordLeakage.read(SET).lower({"rule": "point", "group": 0, "weights": WITNESS})
 
 
 @pytest.mark.parametrize("name", LOWER)

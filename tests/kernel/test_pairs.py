@@ -61,7 +61,12 @@ def divergence(p, r, alpha):
 
 
 def test_a_profile_of_an_exact_epsilon_is_exact():
-    for epsilon, truth in (("log(2)", fmpq(1, 4)), ("log(3)", fmpq(0)), ("log(3/2)", fmpq(3, 8))):
+    for epsilon, truth in (
+        ("log(2)", fmpq(1, 4)),
+        ("log(3)", fmpq(0)),
+        ("log(3/2)", fmpq(3, 8)),
+        ("log(1)", fmpq(1, 2)),
+    ):
         with precision():
             statement = PrivacyProfile.read({**WARNER, "epsilon": epsilon})
             assert statement.upper({"rule": "pairs"}) == statement.lower(PAIR) == truth
