@@ -264,3 +264,15 @@ def test_logarithms_and_exponentials_are_as_exact_as_they_say(size: int) -> None
 def test_a_scale_that_is_certainly_negative_is_refused_in_balls() -> None:
     with precision(), pytest.raises(RefusedError, match="negative"):
         soft([arb(1), arb(2)], arb(-1))
+
+
+@pytest.mark.parametrize("e", [0, 1, -3])
+def test_logarithms_at_the_ends_of_the_table_are_off_by_what_its_proof_says(e: int) -> None:
+    ends = 0.5 + np.arange(513) / 1024
+    m = np.concatenate([ends[:-1], np.nextafter(ends[1:], 0)])
+    cell = (m * 1024).astype(int) - 512
+    assert np.abs(m * many._INVERSES[cell] - 1).max() < 2**-9.9
+    x = np.ldexp(m, e)
+    for value, found in zip(x.tolist(), many._log(x).tolist(), strict=True):
+        truth = arb(value).log()
+        assert abs(arb(found) - truth) <= (2.8 + 1.2 * abs(e) + abs(truth)) * arb(2) ** -53

@@ -489,3 +489,18 @@ def test_tables_of_many_hold_their_balls():
         for m, r, x in zip(made.m.flat, made.r.flat, true.flat, strict=True):
             assert arb(m) - arb(r) <= x <= arb(m) + arb(r)
             assert abs(arb(m) - x) <= r
+
+
+def test_half_widths_reach_both_ends(found: Any):
+    one, _, term = found
+    boxes = ratio.Boxes.of(read_term(term, "V", shape_of(one)), one).lifted(Many.table)
+    rng = np.random.default_rng(3)
+    size = (40, 1, len(boxes.q.m))
+    middle, width = 10.0 ** rng.uniform(-3, 17, size), rng.uniform(0, 3, size)
+    ends = np.concatenate([middle + width, -middle], 1)
+    with np.errstate(all="ignore"):
+        h, c = boxes._middle(ends)[4], (ends[:, 0] - ends[:, 1]) / 2
+    parts = zip(*(x.ravel().tolist() for x in (ends[:, 0], ends[:, 1], c, h)), strict=True)
+    for high, low, at, half in parts:
+        high, low, at = map(Fraction, (high, low, at))
+        assert max(high - at, low + at) <= half
