@@ -26,8 +26,8 @@ from rich.table import Table
 
 from cvxleak.capacities import Capacity, capacity
 from cvxleak.capacities.channel_sets import largest_divergence, point_of
-from cvxleak.exact.balls import precision
 from cvxleak.iterative import blahut_arimoto
+from cvxleak.kernel.numbers import precision
 from cvxleak.mechanisms import discretized_gaussian
 from cvxleak.model import Channel
 from cvxleak.proofs.checker import PROVERS

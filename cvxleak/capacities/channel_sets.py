@@ -9,8 +9,8 @@ import numpy as np
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.exact.balls import precision
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, ChannelSet, Prior
 from cvxleak.problem import Gap

@@ -15,8 +15,8 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, real_number
 from cvxleak.core.work import spend
-from cvxleak.exact.balls import precision
 from cvxleak.iterative.interior_point import FLOOR
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.problem import Bound, Gap, Problem, Stopped

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from cvxleak.capacities.channel_sets import capacity_of_set, largest_divergence, point_of
 from cvxleak.capacities.outputs import merged_columns, proportional_columns
 from cvxleak.core.clock import Clock
-from cvxleak.exact.balls import precision
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, ChannelSet, Prior, as_channel
 from cvxleak.problem import Gap

@@ -20,9 +20,9 @@ from cvxleak.core.value import Value
 from cvxleak.core.work import METER
 from cvxleak.design.choices import enumerable, worst_choices
 from cvxleak.design.work import STEP, Work, work_of_updates
-from cvxleak.exact.balls import precision, round_down
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Iterates, Updater, ascend
+from cvxleak.kernel.numbers import lower, precision
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problem import Bound, Stopped
@@ -182,7 +182,7 @@ class AdversaryOracle:
         if entropy_floor is not None:
             # As in an audit: rounding must not make b = log|X| infeasible.
             with precision():
-                most = round_down(arb(fmpz(rows.statistic.space.size)).log())
+                most = lower(arb(fmpz(rows.statistic.space.size)).log())
             self.floor = min(entropy_floor, max(most, 0.0))
         self.groups = kinds_of_groups(rows.query.exchangeable(), size) if size else [()]
         self._cells = {group: rows.cells(group) for group in self.groups}

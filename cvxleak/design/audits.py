@@ -24,8 +24,8 @@ from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.feasible import blended
 from cvxleak.design.goal import Goal
 from cvxleak.design.work import AUDIT, Work
-from cvxleak.exact.balls import precision
-from cvxleak.exact.rationals import float_above
+from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.problem.bound import Stopped
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.design import most_values

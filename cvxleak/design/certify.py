@@ -17,11 +17,11 @@ from cvxleak.design.goal import Goal
 from cvxleak.design.interior import MasterPoint
 from cvxleak.design.outer_approximation import Implied
 from cvxleak.design.shown import Shown
-from cvxleak.exact.balls import precision
-from cvxleak.exact.rationals import float_above, rational
+from cvxleak.kernel.numbers import precision, upper
 from cvxleak.model import Mechanism
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import design as prover
+from cvxleak.proofs.exact import rational
 
 __all__ = ["Ends", "Lower", "Upper"]
 
@@ -70,7 +70,7 @@ class Ends:
             shown = half_spaces.shown(best.matrix, content["own"])
         design = Design(
             Mechanism(self.data.rows.query, channel),
-            float_above(max(self.data.costs.exact(best.matrix))),
+            upper(max(self.data.costs.exact(best.matrix))),
             best.audited.upper,
             best.audited.cut,
             rounds,

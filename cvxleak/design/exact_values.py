@@ -10,9 +10,9 @@ from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from cvxleak.exact.rationals import rational
 from cvxleak.proofs.bounds.source_sets import exact_numbers
 from cvxleak.proofs.bounds.user_rows import BALANCED, OwnRow, surplus
+from cvxleak.proofs.exact import rational
 
 __all__ = ["exactly_met"]
 

@@ -16,7 +16,8 @@ from cvxleak.design.data import DesignData
 from cvxleak.design.feasible import in_decimals, snapped
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
-from cvxleak.exact.rationals import float_above, rational
+from cvxleak.kernel.numbers import upper
+from cvxleak.proofs.exact import rational
 
 __all__ = ["FallbackChannels"]
 
@@ -65,7 +66,7 @@ class FallbackChannels:
         if self.capped:
             least, given = max(self.costs.exact(self.least_distortion)), rational(budget)
             if given < least:
-                self._refuse(data, float_above(least))
+                self._refuse(data, upper(least))
             room = budget - self.costs.worst(self.least_distortion)
             if len(self.costs.table) == 1 and not self.constrained:
                 excess = self.costs.table - self.costs.table.min(axis=2, keepdims=True)

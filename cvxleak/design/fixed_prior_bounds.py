@@ -21,11 +21,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cvxleak.exact.outward import SMALLEST, UNIT_ROUNDOFF, logarithm
+from cvxleak.kernel.many import Many, U
 
 __all__ = ["distortions_above", "dual_below", "information_above"]
 
 Array = NDArray[np.float64]
+
+SMALLEST = 2.0**-900
+"""Positive numbers below this are left out of sums; products of larger ones do not underflow."""
 
 
 def information_above(laws: Array, channel: Array) -> Array:
@@ -43,7 +46,7 @@ def information_above(laws: Array, channel: Array) -> Array:
     """
     rows = channel / channel.sum(axis=1, keepdims=True)
     rows = np.where(rows >= SMALLEST, rows, 0.0)
-    logs = logarithm(np.where(rows > 0, rows, 1.0))
+    logs = Many(np.where(rows > 0, rows, 1.0)).log().m
     return np.array([_information(law / law.sum(), rows, logs) for law in laws])
 
 
@@ -52,7 +55,7 @@ def distortions_above(sources: Array, channel: Array, distortion: Array) -> Arra
     n, m = channel.shape
     spent = (channel * distortion).sum(axis=1) / channel.sum(axis=1)
     values = sources @ spent / sources.sum(axis=1)
-    return values * (1 + 4 * (n + m + 16) * UNIT_ROUNDOFF) + 2.0**-800
+    return values * (1 + 4 * (n + m + 16) * U) + 2.0**-800
 
 
 def dual_below(
@@ -78,11 +81,11 @@ def dual_below(
         output = shares @ reference
         if (reference[used] < SMALLEST).any() or (output < SMALLEST).any():
             return -math.inf
-        logs = logarithm(np.where(used[:, None], reference, 1.0))
-        log_output = logarithm(output)
+        logs = Many(np.where(used[:, None], reference, 1.0)).log().m
+        log_output = Many(output).log().m
         cost += weight * shares[:, None] * (logs - log_output)
         size += weight * shares[:, None] * (1 + np.abs(logs) + np.abs(log_output))
-    error = 8 * (count + 16) * UNIT_ROUNDOFF
+    error = 8 * (count + 16) * U
     below = (cost - error * size).min(axis=1)
     total = float(below.sum())
     return total - error * float(np.abs(below).sum()) - 2.0**-800
@@ -91,8 +94,8 @@ def dual_below(
 def _information(law: Array, rows: Array, logs: Array) -> float:
     joint = law[:, None] * rows
     output = joint.sum(axis=0)
-    log_output = logarithm(np.where(output >= SMALLEST, output, 1.0))
+    log_output = Many(np.where(output >= SMALLEST, output, 1.0)).log().m
     extent = joint * (1 + np.abs(logs) + np.abs(log_output))
     value = float((joint * (logs - log_output)).sum())
-    error = 8 * (sum(rows.shape) + 16) * UNIT_ROUNDOFF * float(extent.sum())
+    error = 8 * (sum(rows.shape) + 16) * U * float(extent.sum())
     return max(math.nextafter(value + error, math.inf), 0.0) + 2.0**-800

@@ -23,9 +23,10 @@ from cvxleak.design.fixed_prior_statement import Statement
 from cvxleak.design.rate_distortion import best_for_law
 from cvxleak.design.several_laws import best_for_laws
 from cvxleak.design.shown import Shown
-from cvxleak.exact import rationals
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import dot, precision
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.problem import Gap
+from cvxleak.proofs.exact import normalized_rows, rational
 from cvxleak.proofs.fixed_prior import bracket
 
 __all__ = ["Solution", "ends", "least_distortion", "mixed", "most_useful_constant", "solve"]
@@ -66,10 +67,9 @@ class Solution(NamedTuple):
 def solve(statement: Statement, minimize: str, number: float, gap: Gap, clock: Clock) -> Solution:
     """Solve a problem about information; `minimize` is "information", "distortion" or "sum"."""
     least, sharp = least_distortion(statement)
-    if minimize == "information" and rationals.rational(number) < least:
+    if minimize == "information" and rational(number) < least:
         raise InfeasibleError(
-            f"budget: found {number!r}; the least feasible distortion is "
-            f"{rationals.float_above(least)!r}"
+            f"budget: found {number!r}; the least feasible distortion is {float_above(least)!r}"
         )
     for guess in _corners(statement, minimize, number, sharp, clock):
         found = ends(statement, minimize, number, guess.channel, guess.proof)
@@ -129,9 +129,9 @@ def least_distortion(statement: Statement) -> tuple[fmpq, Array]:
     The outputs that are nearest to each input are best for every source at once.
     """
     d = statement.distortion
-    nearest = [rationals.rational(smallest(row)) for row in d.tolist()]
-    laws = rationals.normalized_rows(statement.sources.tolist())
-    exact = max(rationals.dot(law, nearest) for law in laws)
+    nearest = [rational(smallest(row)) for row in d.tolist()]
+    laws = normalized_rows(statement.sources.tolist())
+    exact = max(dot(law, nearest) for law in laws)
     return exact, np.eye(d.shape[1])[d.argmin(axis=1)]
 
 
@@ -175,7 +175,7 @@ def _corners(
 
 def _just_above(statement: Statement) -> float:
     """Return the largest budget that counts as the least distortion."""
-    least = rationals.float_above(least_distortion(statement)[0])
+    least = float_above(least_distortion(statement)[0])
     most = float((statement.sources @ statement.distortion).max())
     return least + 1e-13 * max(most - least, 0.0)
 

@@ -34,7 +34,7 @@ from cvxleak.design.private_utility import (
 )
 from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.design.user_constraints import Rule, UserConstraints
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs.fixed_prior import bracket
 from cvxleak.solvers.conic import attempt, check_solver
 

@@ -42,9 +42,9 @@ from cvxleak.design.user_constraints import (
     as_expressions,
     choose_further,
 )
-from cvxleak.exact.balls import precision
-from cvxleak.exact.rationals import normalized_rows
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs.bounds.user_rows import BALANCED, missed, priced, read_own
+from cvxleak.proofs.exact import normalized_rows
 from cvxleak.proofs.format import HALF_SPACES, PROBLEM
 from cvxleak.solvers.conic import SOLVERS, attempt
 

@@ -18,7 +18,7 @@ from cvxleak.core.errors import CertificateError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.fixed_prior_native import Solution, mixed, most_useful_constant
 from cvxleak.design.fixed_prior_statement import Statement
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs.fixed_prior import bracket
 
 __all__ = [

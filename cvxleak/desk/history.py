@@ -27,8 +27,8 @@ from typing import NamedTuple
 from flint import arb, fmpq
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.exact import balls
-from cvxleak.exact.rationals import normalized_rows
+from cvxleak.kernel.numbers import lower, precision, upper
+from cvxleak.proofs.exact import mutual_information, normalized_rows
 
 __all__ = [
     "SIZE_LIMIT",
@@ -287,9 +287,9 @@ def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
             merged[key] = _plus(merged.get(key), tuple(row))
     if len(merged) == 1:
         return 0.0, 0.0
-    with balls.precision():
-        ball = balls.mutual_information([[arb(q) for q in row] for row in merged.values()])
-        return max(balls.round_down(ball), 0.0), max(balls.round_up(ball), 0.0)
+    with precision():
+        ball = mutual_information([[arb(q) for q in row] for row in merged.values()])
+        return max(lower(ball), 0.0), max(upper(ball), 0.0)
 
 
 def check_size(size: int, limit: int) -> None:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from cvxleak.core.validation import Array
 from cvxleak.desk.history import Vector
-from cvxleak.exact.rationals import dot, float_above, normalized_rows, rational
+from cvxleak.kernel.numbers import dot, upper
+from cvxleak.proofs.exact import normalized_rows, rational
 
 __all__ = ["GRID", "Kernel", "copied", "draw", "expected_cost", "mixed", "on_grid"]
 
@@ -73,7 +74,7 @@ def expected_cost(joint: Sequence[Vector], kernel: Kernel, cost: Sequence[Sequen
         for p, row, costs in zip(mass, part, cost, strict=True):
             if p != 0:
                 total += p * sum((w * d for w, d in zip(row, costs, strict=True) if w), fmpq(0))
-    return float_above(total / GRID)
+    return upper(total / GRID)
 
 
 def mean_cost(request: Array, distortion: Array) -> list[list[fmpq]]:

@@ -8,8 +8,10 @@ from flint import arb, fmpq
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.desk.history import Entry, Observer, Seen, Vector, information
-from cvxleak.exact import balls
-from cvxleak.exact.rationals import normalized_rows
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.proofs.exact import normalized_rows
 
 __all__ = ["RealizedHistory"]
 
@@ -87,13 +89,13 @@ class RealizedHistory:
             places = [k for k, (party, *_) in enumerate(self._past, 1) if party in observer]
             last = max(places, default=0)
         lower, upper = arb(0), arb(0)
-        with balls.precision():
+        with precision():
             for *_, low, high in self._past[:last]:
                 lower += low
                 upper += high
             if upper == 0:
                 return 0.0, 0.0
-            return max(balls.round_down(lower), 0.0), balls.round_up(upper)
+            return max(float_below(lower), 0.0), float_above(upper)
 
     def spent(self, observer: Observer | None = None) -> float:
         """Return what counts against every budget before the next release: all releases."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,11 +11,16 @@ from cvxleak.desk.answers import Release
 from cvxleak.desk.budgets import party_name
 from cvxleak.desk.history import Entry
 from cvxleak.desk.kernels import GRID, Kernel
-from cvxleak.exact import reading
-from cvxleak.exact.packing import pack, unpack
+from cvxleak.kernel.reading import pack
 from cvxleak.model import Channel, Distortion
+from cvxleak.proofs import reading
 
-__all__ = ["Record"]
+__all__ = ["Record", "identical"]
+
+
+def identical(one: Any, other: Any) -> bool:
+    """Whether two pieces of JSON are written alike, where 1 is neither 1.0 nor true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -91,14 +97,14 @@ class Record:
         request = Channel.from_dict(content["request"])
         distortion = Distortion.from_dict(content["distortion"])
         for part, name in ((request, "request"), (distortion, "distortion")):
-            if not reading.identical(part.to_dict(), content[name]):
+            if not identical(part.to_dict(), content[name]):
                 raise CertificateError(f"the {name} is not as it was recorded")
         if not distortion.inputs == distortion.outputs == request.outputs:
             raise CertificateError("the distortion and the request must have the same values")
         width = len(request.outputs)
-        kernel = unpack(content["kernel"], (None, len(request.inputs), width))
-        whole = content["kernel"]["dtype"] == "<i4"
-        if not whole or (kernel < 0).any() or (kernel.sum(axis=2) != GRID).any():
+        shape = (None, len(request.inputs), width)
+        kernel = reading.unpack(content["kernel"], "the kernel", "i", shape)
+        if (kernel < 0).any() or (kernel.sum(axis=2) != GRID).any():
             raise CertificateError("the kernel's rows are not probabilities")
         looks, source = content["looks"], content["copy_of"]
         if not isinstance(looks, bool):

@@ -19,9 +19,8 @@ from cvxleak.desk.history import History, Observer
 from cvxleak.desk.kernels import copied, draw, expected_cost, mean_cost
 from cvxleak.desk.ledger import Ledger
 from cvxleak.desk.realized import RealizedHistory
-from cvxleak.desk.record import Record
+from cvxleak.desk.record import Record, identical
 from cvxleak.desk.solving import TOLERANCE, solve_kernel
-from cvxleak.exact import reading
 from cvxleak.model import Channel, Distortion, Prior, as_channel
 from cvxleak.model.prior import named_law
 
@@ -101,7 +100,7 @@ class ReleaseDesk:
                 raise ValueError(f"mode {self._mode!r:.20}")
             self._prior = Prior.from_dict(heading["prior"])
             self._budgets = Budgets.from_dict(heading["budgets"])
-            if not reading.identical(_heading(self._mode, self._prior, self._budgets), heading):
+            if not identical(_heading(self._mode, self._prior, self._budgets), heading):
                 raise ValueError("the heading is not in its canonical form")
         except (KeyError, TypeError, ValueError) as error:
             raise ValidationError(f"path: {self._ledger.path} holds a damaged heading") from error

@@ -16,7 +16,7 @@ from cvxleak.envelope.failure import FailureProbability
 from cvxleak.envelope.program import Vertex
 from cvxleak.envelope.search import largest_level, tail_average
 from cvxleak.envelope.statement import Data, read_candidate
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures.pointwise import pml_right_quantile
 from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior

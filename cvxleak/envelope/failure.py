@@ -13,7 +13,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import real_number
 from cvxleak.envelope.statement import Data, read_candidate
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures.pointwise import pml_failure_probability, pml_limit
 from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior

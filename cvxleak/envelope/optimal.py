@@ -16,7 +16,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.validation import Array, frozen_array, label_tuple, real_number
 from cvxleak.envelope.statement import read_candidate
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures.leakage import pml
 from cvxleak.measures.pointwise import pml_limit
 from cvxleak.model import Channel, Prior, as_prior

@@ -49,11 +49,13 @@ from numpy.typing import NDArray
 
 from cvxleak.kernel.numbers import Counted, precision, upper, xlogx
 
-__all__ = ["Balls", "Many", "stacked", "unstacked"]
+__all__ = ["Balls", "Many", "U", "stacked", "unstacked"]
 
 Array = NDArray[np.float64]
 
 U = 2.0**-53
+"""The unit roundoff."""
+
 LEAST = 2.0**-1070
 TINY = 2.0**-1000
 LARGE = 2.0**900

@@ -151,18 +151,17 @@ def law(values: Sequence[Any], why: str = "a distribution") -> list[fmpq]:
 
 
 def upper(x: arb | fmpq) -> float:
-    """Return a float that is certainly not below a number, as written; inf if it is not finite.
+    """Return a float that is certainly not below a number, as written; inf if there is none.
 
     Of a ball, what the float stores is not below it either.
     """
-    if isinstance(x, fmpq):
+    if isinstance(x, fmpq) and abs(x) < 1 << 1023:
         found = int(x.p) / int(x.q)
         fits = rational(found) >= x
-    elif x.is_finite():
-        found = float(x.upper())
-        fits = arb(found) >= x and ball(found) >= x
     else:
-        return math.inf
+        x = arb(x)
+        found = float(x.upper()) if x.is_finite() else math.inf
+        fits = found == math.inf or (found > -math.inf and arb(found) >= x and ball(found) >= x)
     return found if fits else math.nextafter(found, math.inf)
 
 

@@ -11,10 +11,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from cvxleak.core.validation import Array, instance
-from cvxleak.exact.rationals import rational
 from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Channel, ChannelSet
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.exact import rational
 from cvxleak.proofs.local_dp_of_set import Boxes, prove
 
 __all__ = ["EpsilonOfSet", "local_dp_epsilon_of_set"]

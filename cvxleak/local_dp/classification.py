@@ -15,10 +15,10 @@ from scipy.optimize import linprog
 
 from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import Array, real_number, whole_number
-from cvxleak.exact.rationals import normalized_rows
 from cvxleak.local_dp.hamming import smallest_probability
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.statement import Sources, distance_from_hull, read_sources
+from cvxleak.proofs.exact import normalized_rows
 from cvxleak.sources import SourceSet
 from cvxleak.sources.parts import Part
 

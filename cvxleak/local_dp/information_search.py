@@ -10,8 +10,8 @@ import numpy as np
 
 from cvxleak.core.errors import CertificateError, SolverError
 from cvxleak.core.validation import Array
-from cvxleak.exact.balls import precision
 from cvxleak.iterative.saddle import least_lagrangian
+from cvxleak.kernel.numbers import precision
 from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.information_program import Saddle
 from cvxleak.local_dp.linear import Mixture, SourceProgram, supports

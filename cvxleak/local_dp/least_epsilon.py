@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array, real_number
-from cvxleak.exact.rationals import float_above
+from cvxleak.kernel.numbers import upper
 from cvxleak.local_dp.approximate import approximate_attempts
 from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.general_search import constant_outputs, general_attempts
@@ -184,7 +184,7 @@ class MinLocalDP(BudgetProblem):
         best = Best(prove, stored, self.sources, costs.matrix, rough, gap, clock)
         best.search(self._attempts(costs, gap.absolute, solver, best.meets))
         if best.upper == math.inf and not best.done:
-            best.improve(self._blended(rough, float_above(least)))
+            best.improve(self._blended(rough, upper(least)))
         if best.channel is None:
             raise self._unmet(least)
         price = float(best.price) if 0 < best.upper < math.inf else 0.0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
-from cvxleak.exact.rationals import float_above
+from cvxleak.kernel.numbers import upper
 from cvxleak.local_dp.general import RowProgram
 from cvxleak.local_dp.information_program import Saddle, information_program, saddle_point
 from cvxleak.local_dp.information_search import InformationSearch, stored_channel
@@ -162,7 +162,7 @@ class MinInformation(BudgetProblem):
             rounds.append((tight, 1_000, ROOMS[0]))
         rounds += [({}, 100, room) for room in ROOMS[1:]]
         failure: SolverError | None = None
-        above = float_above(least)
+        above = upper(least)
         for options, iterations, share in rounds:
             if share > ROOMS[0] and search.channel is not None:
                 break

@@ -18,7 +18,7 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import same_numbers, smallest
 from cvxleak.core.validation import Array, read_only, real_number, short
 from cvxleak.core.wording import counted
-from cvxleak.exact.rationals import float_above, rational
+from cvxleak.kernel.numbers import upper
 from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.linear import SourceProgram, supports
 from cvxleak.model import Channel, Distortion, Prior, as_prior
@@ -27,6 +27,7 @@ from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import plain, read_rows
 from cvxleak.problem.problem import Toward, mixtures
 from cvxleak.proofs.bounds.source_sets import read_parts, worst_case
+from cvxleak.proofs.exact import rational
 from cvxleak.sources import SourceSet, as_sources
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class BudgetProblem(SourceProblem):
         """Return the error for a budget that no channel meets."""
         return InfeasibleError(
             f"budget: {self.budget!r} is met by no channel; the least "
-            f"worst-case distortion is {float_above(least)!r}"
+            f"worst-case distortion is {upper(least)!r}"
         )
 
 

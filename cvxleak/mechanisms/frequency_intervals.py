@@ -22,14 +22,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from flint import arb, arb_mat, fmpq
+from flint import arb, arb_mat
 from scipy.optimize import linprog
 
-from cvxleak.core.numbers import fraction
+from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import Array
-from cvxleak.exact import balls
-from cvxleak.exact.binomial import clopper_pearson
-from cvxleak.exact.rationals import normalized_rows
+from cvxleak.kernel.numbers import ball, largest, precision, total
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.mechanisms.binomial import clopper_pearson
 from cvxleak.model import Channel
 from cvxleak.model._proportional import proportional
 
@@ -73,33 +73,33 @@ def frequency_intervals(
         for family in families
         for _ in family
     ]
-    total = sum(counts)
+    drawn = sum(counts)
     box = np.array(
         [
-            clopper_pearson(sum(counts[y] for y in event), total, tail)
+            clopper_pearson(sum(counts[y] for y in event), drawn, tail)
             for event, tail in zip(events, tails, strict=True)
         ]
     ).reshape(-1, 2)
     multipliers = _multipliers(channel.matrix, events, box)
     k = len(channel.matrix)
-    with balls.precision():
-        rows = normalized_rows(channel.matrix.tolist())
-        exact = [[arb(sum((row[y] for y in event), fmpq(0))) for event in events] for row in rows]
-        low, high = ([balls.number(end) for end in ends] for ends in box.T.tolist())
+    with precision():
+        rows = map(exact_law, channel.matrix)
+        exact = [[ball(sum(row[y] for y in event)) for event in events] for row in rows]
+        low, high = ([ball(end) for end in ends] for ends in box.T.tolist())
         table = arb_mat(exact)
         ends = []
         for turn, weights in enumerate(multipliers):
             sign, at = (1, turn) if turn < k else (-1, turn - k)
             w = [arb(weight) for weight in weights.tolist()]
-            used = balls.total(
+            used = total(
                 weight * (above if weight > 0 else below)
                 for weight, below, above in zip(w, low, high, strict=True)
             )
             rest = [arb(0)] * k
             if w:
                 rest = (table * arb_mat([[weight] for weight in w])).entries()
-            most = balls.largest(sign * (x == at) - part for x, part in enumerate(rest))
-            ends.append(balls.round_up(used + most))
+            most = largest(sign * (x == at) - part for x, part in enumerate(rest))
+            ends.append(float_above(used + most))
     upper = np.minimum(ends[:k], 1.0)
     lower = np.maximum(-np.array(ends[k:]), 0.0)
     return (lower, upper) if (lower <= upper).all() else (np.ones(k), np.zeros(k))

@@ -21,7 +21,7 @@ from cvxleak.core.errors import (
 from cvxleak.core.numbers import as_written
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.problem.bound import Bound, Status, Stopped, converted
 from cvxleak.problem.candidates import plain
 from cvxleak.problem.check import Check, feasibility_tolerance

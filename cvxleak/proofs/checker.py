@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 from cvxleak.core.errors import CertificateError, CvxleakError
 from cvxleak.core.numbers import at_most
 from cvxleak.core.validation import real_number
-from cvxleak.exact import reading
-from cvxleak.exact.balls import precision
-from cvxleak.exact.limits import limited
 from cvxleak.kernel import budget, claims
-from cvxleak.kernel.numbers import RefusedError, lower, upper
+from cvxleak.kernel.numbers import RefusedError, lower, precision, upper
 from cvxleak.proofs import (
     design,
     envelope,
@@ -24,6 +21,7 @@ from cvxleak.proofs import (
     local_dp_of_set,
     min_information,
     pml_mechanism,
+    reading,
     record_leakage,
     refinement,
     release,
@@ -70,13 +68,11 @@ class Prover(NamedTuple):
 def _by_kernel(kind: str) -> Callable[[Parts, Parts, Parts], Proved]:
     """Return how the kernel checks a kind: its witness and proof are the terms of both ends."""
 
+    @reading.reporting
     def prove(problem: Parts, witness: Parts, proof: Parts) -> Proved:
-        try:
-            statement = claims.KINDS[kind].read(problem)
-            below = lower(statement.lower(witness)) if witness else -math.inf
-            return below, upper(statement.upper(proof)) if proof else math.inf
-        except RefusedError as error:
-            raise CertificateError(str(error)) from error
+        statement = claims.KINDS[kind].read(problem)
+        below = lower(statement.lower(witness)) if witness else -math.inf
+        return below, upper(statement.upper(proof)) if proof else math.inf
 
     return prove
 
@@ -277,7 +273,7 @@ def verify(
         if isinstance(answer, str):
             return Verification(False, f"not confirmed: {answer}", finished=False)
         return answer
-    with limited(), budget.limited():
+    with budget.limited():
         return _answer(certificate)
 
 
@@ -291,6 +287,8 @@ def _answer(certificate: Any) -> Verification:
         return _check(Certificate.from_dict(content))
     except CvxleakError as error:
         return Verification(False, error.detail if error.argument == "path" else str(error))
+    except RefusedError as error:
+        return Verification(False, str(error))
     except RecursionError:
         return Verification(False, "a part is malformed: too many lists within each other")
     # The file may come from anyone, and not every failure of a computation with its content can
@@ -337,10 +335,7 @@ def _by_the_kernel(
     certificate: Certificate, prover: Prover, about: Mapping[str, str]
 ) -> Verification:
     """Return the kernel's answer, and the rules that prove each end."""
-    try:
-        found = claims.check(certificate.to_dict())
-    except RefusedError as error:
-        raise CertificateError(str(error)) from error
+    found = claims.check(certificate.to_dict())
     ends = {name: End(not end.reason, about[name], end.reason) for name, end in found.items()}
     passed = all(end.proved for end in ends.values())
     below, above = (found[name].found if name in found else math.nan for name in ("lower", "upper"))

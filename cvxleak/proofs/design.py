@@ -54,19 +54,22 @@ from typing import Any
 from flint import arb, fmpq, fmpz
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.core.numbers import same_numbers
+from cvxleak.core.numbers import as_written, same_numbers
 from cvxleak.core.validation import Array
-from cvxleak.exact import balls, reading
-from cvxleak.exact.limits import ENTRY, charge, charge_records
-from cvxleak.exact.rationals import dot, float_above, normalized_rows, rational
+from cvxleak.kernel.budget import charge
 from cvxleak.kernel.leakage import RecordLeakage
-from cvxleak.kernel.numbers import RefusedError, upper
+from cvxleak.kernel.lemmas import divergence
+from cvxleak.kernel.numbers import RefusedError, dot, least, precision, soft
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.model._groups import kinds_of_groups
+from cvxleak.proofs import reading
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.bounds.entropy_floor import check_doubt
 from cvxleak.proofs.bounds.user_rows import missed, priced, read_own, witness_extras
+from cvxleak.proofs.exact import ball, mutual_information, normalized, normalized_rows, rational
 from cvxleak.proofs.format import plain
 
 __all__ = [
@@ -109,7 +112,7 @@ def prove_min_leakage(
     statement = Statement(problem)
     channel = statement.channel(witness)
     missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
-    reading.parts(proof, PROOF, "the proof", optional={"balance"})
+    reading.parts(proof, PROOF, "the proof", may={"balance"})
     if statement.budget is not None:
         budget = rational(statement.budget)
         if any(cost > budget for cost in statement.distortions(channel)):
@@ -125,7 +128,7 @@ def prove_min_distortion(
     statement = Statement(problem)
     channel = statement.channel(witness)
     missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
-    reading.parts(proof, PROOF, "the proof", optional={"balance"})
+    reading.parts(proof, PROOF, "the proof", may={"balance"})
     if statement.budget is None:
         raise CertificateError("the problem has no budget")
     if not statement.leakage_above(channel, proof["leakage"]) <= statement.budget:
@@ -155,7 +158,7 @@ class Statement:
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         reading.parts(problem, KEYS, "the problem")
-        charge_records(problem)
+        _charge_records(problem)
         query = Query.from_dict(problem["query"])
         reading.parts(problem["objective"], {"size"}, "the objective")
         self.size = reading.count(problem["objective"]["size"], "the size")
@@ -179,7 +182,7 @@ class Statement:
 
     def channel(self, witness: Mapping[str, Any]) -> Channel:
         """Return the witness, one row per value of the rows' query."""
-        reading.parts(witness, {"channel"}, "the witness", optional=witness_extras())
+        reading.parts(witness, {"channel"}, "the witness", may=witness_extras())
         channel = Channel.from_dict(witness["channel"])
         if channel.shape != self.cost.shape:
             raise CertificateError(
@@ -216,7 +219,7 @@ class Statement:
             "records": None,
         }
         try:
-            return upper(RecordLeakage.read(plain(problem)).upper(proof))
+            return float_above(RecordLeakage.read(plain(problem)).upper(proof))
         except RefusedError as error:
             raise CertificateError(
                 f"the leakage's proof: {error}; if the file is of an earlier release, make it again"
@@ -268,13 +271,13 @@ class Statement:
                     if not mass == 0:
                         into = total[r]
                         for y, d in enumerate(self.cost[r].tolist()):
-                            into[y] += mass * balls.number(d)
+                            into[y] += mass * ball(d)
         for r, y, amount in cells:
             total[r][y] -= amount
         if not leakage and self.constant:
             total = [[sum(column, arb(0)) for column in zip(*total, strict=True)]]
         for row in total:
-            value += balls.least(row)
+            value += least(row)
         spent = beta if leakage else theta
         if self.budget is None:
             if any(not share == 0 for share in spent):
@@ -282,8 +285,8 @@ class Statement:
                     "there are multipliers for a budget that the problem does not have"
                 )
         else:
-            value -= sum(spent, arb(0)) * balls.number(self.budget)
-        return max(balls.round_down(value), 0.0)
+            value -= sum(spent, arb(0)) * ball(self.budget)
+        return max(float_below(value), 0.0)
 
     def _slopes(self, cut: Any, outputs: int) -> Matrix:
         """Return the coefficients of one cut's linear minorant."""
@@ -302,7 +305,7 @@ class Statement:
                 raise CertificateError(f"the problem has no prior {place}")
             masses = [arb(mass) for mass in self.rows.masses(priors[place], group)]
         else:
-            masses = balls.normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
+            masses = normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
             check_doubt(masses, [m for _, _, m in cells], self.floor, "an adversary")
         return _minorant(cells, masses, cut["posterior"], len(self.rows.sizes), outputs)
 
@@ -323,17 +326,17 @@ def exact_distortions(
 
 def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Channel) -> float:
     """Return a float above the largest leakage about a group of `size` records to given priors."""
-    matrix = [balls.normalized(row) for row in channel.matrix.tolist()]
+    matrix = [normalized(row) for row in channel.matrix.tolist()]
     worst = 0.0
     for law in priors:
         for group in attacked_groups(rows, size, law):
             cells = rows.cells(group)
-            charge("steps", len(cells) * len(matrix[0]) // ENTRY, f"records {group!r:.40}")
+            charge("ball operations", len(cells) * len(matrix[0]) // 8)
             joint: Matrix = [[arb(0)] * len(matrix[0]) for _ in range(1 + cells[-1][0])]
             for (a, r, _), mass in zip(cells, rows.masses(law, group), strict=True):
                 if mass != 0:
                     _add_row(joint[a], arb(mass), matrix[r])
-            worst = max(worst, balls.round_up(balls.mutual_information(joint)))
+            worst = max(worst, float_above(mutual_information(joint)))
     return worst
 
 
@@ -375,9 +378,9 @@ def forces_constants(rows: Rows, size: int, floor: float | None) -> bool:
     """
     if floor is None:
         return False
-    with balls.precision():
+    with precision():
         most = arb(fmpz(rows.statistic.space.size)).log()
-        return bool(balls.number(floor) < (most if size == 0 else most * BELOW))
+        return bool(ball(floor) < (most if size == 0 else most * BELOW))
 
 
 def total_above(
@@ -386,15 +389,14 @@ def total_above(
     """Return a float above max I(X;Y) over H(X) >= floor; any `output` and `multiplier` will do."""
     if not multiplier >= 0:
         raise CertificateError("the multiplier is negative")
-    logs = balls.logarithms(balls.normalized(output))
-    rows = [balls.normalized(row) for row in channel.matrix.tolist()]
-    divergences = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
-    if not all(divergence.is_finite() for divergence in divergences):
+    logs = [share.log() for share in normalized(output)]
+    divergences = [divergence(normalized(row), logs) for row in channel.matrix.tolist()]
+    if not all(found.is_finite() for found in divergences):
         raise CertificateError("the output distribution gives probability 0 to an output")
-    lam = balls.number(multiplier)
-    most = balls.soft_maximum(divergences, lam, [arb(fmpz(m)).log() for m in sizes])
+    lam = ball(multiplier)
+    terms = [x + lam * arb(fmpz(m)).log() for x, m in zip(divergences, sizes, strict=True)]
     # Above log|X| there are no adversaries, and no leakage is below 0.
-    return max(balls.round_up(most - lam * balls.number(floor)), 0.0)
+    return max(float_above(soft(terms, lam) - lam * ball(floor)), 0.0)
 
 
 def _minorant(
@@ -411,7 +413,7 @@ def _minorant(
     table = [reading.numbers(row, "a posterior", outputs) for row in posterior]
     logs: list[list[Any]] = [[None] * outputs for _ in range(values)]
     for y, column in enumerate(zip(*table, strict=True)):
-        for a, share in enumerate(balls.normalized(column)):
+        for a, share in enumerate(normalized(column)):
             logs[a][y] = share.log() if share > 0 else None
     marginal = [arb(0)] * values
     for (a, _, _), mass in zip(cells, masses, strict=True):
@@ -431,6 +433,38 @@ def _minorant(
     return result
 
 
+def _charge_records(data: Any) -> None:
+    """Count the records of a stored query, and the fractions of whatever has a matrix.
+
+    A run stands for as many copies of its item as it says. Anything that is not a run is left for
+    the reader to complain about.
+    """
+    for key, value in data.items() if isinstance(data, Mapping) else ():
+        if key in ("alphabets", "contributions") and isinstance(value, Sequence):
+            runs = [run for run in value if isinstance(run, Sequence) and len(run) == 2]
+            copies = sum(run[1] * max(_size(run[0]), 2) for run in runs if type(run[1]) is int)
+            charge("records' values", max(copies, 0))
+        elif key == "matrix" and isinstance(value, list):
+            for row in value:
+                _charge_written(row)
+        else:
+            _charge_records(value)
+
+
+def _charge_written(row: Any) -> None:
+    if isinstance(row, list) and any(isinstance(value, str) for value in row):
+        try:
+            numbers = [as_written(value) for value in row]
+        except (TypeError, ValueError, OverflowError):
+            return
+        reading.charge_fractions([x for x in numbers if math.isfinite(x)])
+
+
+def _size(item: Any) -> int:
+    """Return how many numbers and texts an item of a run holds."""
+    return sum(map(_size, item)) if isinstance(item, list) else 1
+
+
 def _laws(values: Any, query: Query) -> list[Law]:
     if not isinstance(values, list) or not values:
         raise CertificateError("expected a list of distributions")
@@ -442,7 +476,7 @@ def _multipliers(values: Any, size: int, shares: bool) -> list[Ball]:
     given = reading.numbers(values, "the multipliers", size)
     if any(value < 0 for value in given):
         raise CertificateError("a multiplier is negative")
-    return balls.normalized(given) if shares else [balls.number(value) for value in given]
+    return normalized(given) if shares else [ball(value) for value in given]
 
 
 def _add(total: Matrix, share: Ball, matrix: Matrix) -> None:

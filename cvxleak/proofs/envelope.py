@@ -34,16 +34,10 @@ from numpy.typing import NDArray
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import written_law
-from cvxleak.exact import reading
-from cvxleak.exact.rationals import (
-    exp_above,
-    exp_below,
-    float_above,
-    float_below,
-    log_above,
-    log_below,
-    rational,
-)
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import exp_above, exp_below, log_above, log_below, rational
 
 __all__ = [
     "ExactLaws",

@@ -50,9 +50,20 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls, rationals
-from cvxleak.exact.reading import number, numbers, parts
+from cvxleak.kernel.numbers import dot, largest, least, total, xlogx
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.proofs.bounds.user_rows import OwnRow, missed, priced, read_own, witness_extras
+from cvxleak.proofs.exact import (
+    ball,
+    entropy,
+    exp_below,
+    mutual_information,
+    normalized,
+    normalized_rows,
+    rational,
+)
+from cvxleak.proofs.reading import number, numbers, parts
 
 __all__ = ["PRIVACY", "about", "bracket", "prove_distortion", "prove_leakage"]
 
@@ -104,7 +115,7 @@ def _prove(
 ) -> tuple[float, float, str]:
     statement, channel = _read(problem, witness, goals)
     upper = statement.upper(channel)
-    missing = missed(statement.own, rationals.normalized_rows(channel), witness)
+    missing = missed(statement.own, normalized_rows(channel), witness)
     return max(statement.lower(proof), 0.0), math.inf if missing else upper, missing
 
 
@@ -112,7 +123,7 @@ def _read(
     problem: Mapping[str, Any], witness: Mapping[str, Any], goals: tuple[str, ...]
 ) -> tuple[_Statement, list[list[float]]]:
     statement = _Statement.read(problem, goals)
-    parts(witness, {"channel"}, "the witness", optional=witness_extras())
+    parts(witness, {"channel"}, "the witness", may=witness_extras())
     return statement, _matrix(witness["channel"], "the channel", *statement.shape)
 
 
@@ -137,7 +148,7 @@ class _Statement:
     @cached_property
     def costs(self) -> Balls:
         """The distortions as balls."""
-        return [[balls.number(entry) for entry in row] for row in self.distortion]
+        return [[ball(entry) for entry in row] for row in self.distortion]
 
     @classmethod
     def read(cls, problem: Mapping[str, Any], goals: tuple[str, ...]) -> _Statement:
@@ -157,7 +168,7 @@ class _Statement:
         if budget < 0 or any(entry < 0 for row in d for entry in row):
             raise CertificateError("distortions, budget and slope must not be negative")
         for law in sources:
-            balls.normalized(law)
+            normalized(law)
         own = read_own(problem["own"], n, len(d[0]))
         secrets, total, prior = [], False, []
         if private:
@@ -165,7 +176,7 @@ class _Statement:
                 raise CertificateError(f"privacy: found {problem['privacy']!r:.40}")
             if has_prior:
                 prior = numbers(problem["prior"], "the prior", n)
-                balls.normalized(prior)
+                normalized(prior)
         else:
             secrets, total = _secrets(problem["secrets"], n)
         return cls(d, sources, goal, budget, secrets, total, problem.get("privacy"), prior, own)
@@ -173,12 +184,12 @@ class _Statement:
     def upper(self, channel: list[list[float]]) -> float:
         """Return the witness's value, rounded up; the witness must meet the budget."""
         m = self.shape[1]
-        rows = [balls.normalized(row) for row in channel]
-        spent = [balls.dot(row, costs) for row, costs in zip(rows, self.costs, strict=True)]
-        distortions = [balls.dot(balls.normalized(law), spent) for law in self.sources]
+        rows = [normalized(row) for row in channel]
+        spent = [dot(row, costs) for row, costs in zip(rows, self.costs, strict=True)]
+        distortions = [dot(normalized(law), spent) for law in self.sources]
         if self.privacy is not None:
             self._check_privacy(channel)
-            return balls.round_up(balls.largest(distortions))
+            return float_above(largest(distortions))
         constant = all(row == channel[0] for row in channel)
         leaks = (
             [arb(0)]
@@ -186,39 +197,37 @@ class _Statement:
             else [_information(table, rows, m, self.total) for table in self.secrets]
         )
         if self.minimize == "distortion":
-            if not all(leak <= balls.number(self.number) for leak in leaks):
+            if not all(leak <= ball(self.number) for leak in leaks):
                 raise CertificateError("the witness leaks more than the budget")
-            return balls.round_up(balls.largest(distortions))
+            return float_above(largest(distortions))
         if self.minimize == "information":
-            if not all(
-                e <= balls.number(self.number) for e in distortions
-            ) and not self._exactly_met(channel):
+            if not all(e <= ball(self.number) for e in distortions) and not self._exactly_met(
+                channel
+            ):
                 raise CertificateError("the witness's distortion is above the budget")
-            return max(balls.round_up(balls.largest(leaks)), 0.0) if not constant else 0.0
-        return balls.round_up(
-            balls.largest(leaks) + balls.number(self.number) * balls.largest(distortions)
-        )
+            return max(float_above(largest(leaks)), 0.0) if not constant else 0.0
+        return float_above(largest(leaks) + ball(self.number) * largest(distortions))
 
     def lower(self, proof: Mapping[str, Any]) -> float:
         """Return the dual bound, rounded down."""
         n, m = self.shape
         tangents = "posteriors" if "posteriors" in proof else "reference"
         wanted = {"prices", "penalty"} if self.privacy else {"prices", "weights", tangents}
-        parts(proof, wanted | {"own"}, "the proof", optional={"balance"})
+        parts(proof, wanted | {"own"}, "the proof", may={"balance"})
         prices = _shares(proof["prices"], "the prices", len(self.sources))
         weights = _shares(proof.get("weights", []), "the weights", len(self.secrets))
         offset = arb(0)
         if self.minimize == "information":
             weights = _scaled(weights, arb(1))
-            offset = balls.total(prices) * balls.number(self.number)
+            offset = total(prices) * ball(self.number)
         else:
-            total = arb(1) if self.minimize == "distortion" else balls.number(self.number)
-            prices = _scaled(prices, total)
+            one = arb(1) if self.minimize == "distortion" else ball(self.number)
+            prices = _scaled(prices, one)
             if self.minimize == "sum":
                 weights = _scaled(weights, arb(1))
             else:
-                offset = balls.total(weights) * balls.number(self.number)
-        laws = [balls.normalized(law) for law in self.sources]
+                offset = total(weights) * ball(self.number)
+        laws = [normalized(law) for law in self.sources]
         charge = [
             sum((mu * law[x] for mu, law in zip(prices, laws, strict=True)), arb(0))
             for x in range(n)
@@ -248,8 +257,8 @@ class _Statement:
             cost[x][y] -= amount
         value -= offset
         for row in cost:
-            value += balls.least(row)
-        return balls.round_down(value)
+            value += least(row)
+        return float_below(value)
 
     def penalized(self, cost: Balls, penalty: list[list[float]]) -> arb:
         """Add the priced constraints to the costs; return what is subtracted from the bound.
@@ -262,13 +271,13 @@ class _Statement:
           max_y sum_x v_xy prices the sum.
         """
         n, m = self.shape
-        factor = balls.number(self.number).exp()
+        factor = ball(self.number).exp()
         for x, row in enumerate(penalty):
             if self.privacy == "local-dp":
                 continue
             if any(entry < 0 for entry in row) or (self.prior[x] == 0 and any(row)):
                 raise CertificateError("the penalty must be >= 0, and 0 where the prior is")
-        columns = [[balls.number(row[y]) for row in penalty] for y in range(m)]
+        columns = [[ball(row[y]) for row in penalty] for y in range(m)]
         for x in range(n):
             for y in range(m):
                 cost[x][y] += columns[y][x]
@@ -279,40 +288,40 @@ class _Statement:
                 down = sum((-u for u in column if u < 0), arb(0))
                 offset += (factor * up - down).max(arb(0))
             return offset
-        totals = [balls.total(column) for column in columns]
+        totals = [total(column) for column in columns]
         if self.privacy == "maximal-leakage":
-            return balls.largest(totals) * factor
-        prior = balls.normalized(self.prior)
+            return largest(totals) * factor
+        prior = normalized(self.prior)
         for x in range(n):
             for y in range(m):
                 cost[x][y] -= factor * prior[x] * totals[y]
         return arb(0)
 
     def _check_privacy(self, channel: list[list[float]]) -> None:
-        rows = rationals.normalized_rows(channel)
-        factor = rationals.exp_below(self.number)
+        rows = normalized_rows(channel)
+        factor = exp_below(self.number)
         if self.privacy == "local-dp":
             met = all(max(column) <= factor * min(column) for column in zip(*rows, strict=True))
         else:
-            weights = rationals.normalized_rows([self.prior])[0]
+            weights = normalized_rows([self.prior])[0]
             seen = [x for x, weight in enumerate(weights) if weight > 0]
             peaks = [max(rows[x][y] for x in seen) for y in range(self.shape[1])]
             if self.privacy == "maximal-leakage":
                 met = sum(peaks, fmpq(0)) <= factor
             else:
-                output = [rationals.dot(weights, column) for column in zip(*rows, strict=True)]
+                output = [dot(weights, column) for column in zip(*rows, strict=True)]
                 met = all(q <= factor * r for q, r in zip(peaks, output, strict=True))
         if not met:
             raise CertificateError(f"the witness is not {self.privacy} at the budget")
 
     def _exactly_met(self, channel: list[list[float]]) -> bool:
         """Whether E_j d <= budget in exact arithmetic: balls cannot decide equality."""
-        rows = rationals.normalized_rows(channel)
-        costs = [[rationals.rational(entry) for entry in row] for row in self.distortion]
-        spent = [rationals.dot(row, cost) for row, cost in zip(rows, costs, strict=True)]
-        limit = rationals.rational(self.number)
-        laws = rationals.normalized_rows(self.sources)
-        return all(rationals.dot(law, spent) <= limit for law in laws)
+        rows = normalized_rows(channel)
+        costs = [[rational(entry) for entry in row] for row in self.distortion]
+        spent = [dot(row, cost) for row, cost in zip(rows, costs, strict=True)]
+        limit = rational(self.number)
+        laws = normalized_rows(self.sources)
+        return all(dot(law, spent) <= limit for law in laws)
 
 
 def _secrets(given: Any, n: int) -> tuple[list[Balls], bool]:
@@ -322,18 +331,18 @@ def _secrets(given: Any, n: int) -> tuple[list[Balls], bool]:
         or not all(isinstance(table, list) and table for table in given)
     ):
         raise CertificateError("the secrets: expected a list of distributions or of tables")
-    total = not isinstance(given[0][0], list)
+    whole = not isinstance(given[0][0], list)
     result = []
     for table in given:
-        rows = [numbers(table, "a secret", n)] if total else _matrix(table, "a secret", None, n)
-        flat = balls.normalized([entry for row in rows for entry in row])
+        rows = [numbers(table, "a secret", n)] if whole else _matrix(table, "a secret", None, n)
+        flat = normalized([entry for row in rows for entry in row])
         result.append([flat[i : i + n] for i in range(0, len(flat), n)])
-    return result, total
+    return result, whole
 
 
-def _information(table: Balls, rows: Balls, m: int, total: bool) -> arb:
+def _information(table: Balls, rows: Balls, m: int, whole: bool) -> arb:
     """Return I(A;Y), summed so that no precision is lost where it is small."""
-    if total:
+    if whole:
         output = [arb(0)] * m
         value = arb(0)
         for p, row in zip(table[0], rows, strict=True):
@@ -342,17 +351,17 @@ def _information(table: Balls, rows: Balls, m: int, total: bool) -> arb:
             for y, q in enumerate(row):
                 if not q == 0:
                     output[y] += p * q
-                    value += p * balls.x_log_x(q)
-        return value + balls.entropy(output)
-    joint = [[balls.dot(line, column) for column in zip(*rows, strict=True)] for line in table]
-    return balls.mutual_information(joint)
+                    value += p * xlogx(q)
+        return value + entropy(output)
+    joint = [[dot(line, column) for column in zip(*rows, strict=True)] for line in table]
+    return mutual_information(joint)
 
 
 def _add_law_gradient(cost: Balls, weight: arb, law: list[arb], reference: Any) -> None:
     """Add w p(x) log( ref(x,y) / r(y) ), r = sum_x p(x) ref(x,y); nothing where r is 0."""
     for y in range(len(cost[0])):
-        column = [balls.number(row[y]) for row in reference]
-        output = balls.dot(law, column)
+        column = [ball(row[y]) for row in reference]
+        output = dot(law, column)
         if output == 0:
             continue
         log_output = output.log()
@@ -365,11 +374,11 @@ def _add_law_gradient(cost: Balls, weight: arb, law: list[arb], reference: Any) 
 def _add_table_gradient(cost: Balls, weight: arb, table: Balls, reference: Any) -> None:
     """Add w sum_a P(a,x) log( s(a,y) / (pi(a) r(y)) ); nothing where r is 0."""
     used = [line for line in table if not all(entry == 0 for entry in line)]
-    log_prior = [balls.total(line).log() for line in used]
+    log_prior = [total(line).log() for line in used]
     for y in range(len(cost[0])):
-        column = [balls.number(row[y]) for row in reference]
-        joint = [balls.dot(line, column) for line in used]
-        output = balls.total(joint)
+        column = [ball(row[y]) for row in reference]
+        joint = [dot(line, column) for line in used]
+        output = total(joint)
         if output == 0:
             continue
         log_output = output.log()
@@ -381,17 +390,17 @@ def _add_table_gradient(cost: Balls, weight: arb, table: Balls, reference: Any) 
 
 
 def _add_posteriors(
-    cost: Balls, weight: arb, table: Balls, posteriors: list[list[float]], total: bool
+    cost: Balls, weight: arb, table: Balls, posteriors: list[list[float]], whole: bool
 ) -> None:
     """Add w sum_a P(a,x) log( phi(a|y) / pi(a) ); each column of phi is divided by its sum."""
-    prior = table[0] if total else [balls.total(line) for line in table]
+    prior = table[0] if whole else [total(line) for line in table]
     for y in range(len(cost[0])):
-        column = balls.normalized([row[y] for row in posteriors])
+        column = normalized([row[y] for row in posteriors])
         for a, (phi, pi) in enumerate(zip(column, prior, strict=True)):
             if pi == 0:
                 continue
             slope = weight * ((phi.log() if phi > 0 else arb.neg_inf()) - pi.log())
-            if total:
+            if whole:
                 cost[a][y] += pi * slope
                 continue
             for x, share in enumerate(table[a]):
@@ -414,14 +423,14 @@ def _shares(values: Any, name: str, size: int) -> list[arb]:
     given = numbers(values, name, size)
     if any(value < 0 for value in given):
         raise CertificateError(f"{name} must not be negative")
-    return [balls.number(value) for value in given]
+    return [ball(value) for value in given]
 
 
-def _scaled(shares: list[arb], total: arb) -> list[arb]:
+def _scaled(shares: list[arb], mass: arb) -> list[arb]:
     """Scale multipliers to a sum."""
-    found = balls.total(shares)
-    if total == 0:
+    found = total(shares)
+    if mass == 0:
         return [arb(0) for _ in shares]
     if not found > 0:
         raise CertificateError("the multipliers are all zero")
-    return [share * total / found for share in shares]
+    return [share * mass / found for share in shares]

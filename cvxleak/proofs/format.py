@@ -18,8 +18,8 @@ from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.core.files import read_text, write_atomic
 from cvxleak.core.numbers import from_json, to_json
 from cvxleak.core.validation import short
-from cvxleak.exact import reading
 from cvxleak.kernel import claims
+from cvxleak.proofs import reading
 
 __all__ = ["HALF_SPACES", "PROBLEM", "SCHEMA_VERSION", "Certificate", "read_json"]
 
@@ -211,7 +211,7 @@ class Certificate:
         reading.parts(data, KERNEL_KEYS, "the certificate")
         _objects(data, ("problem", "versions"))
         ends = {}
-        for name, end in reading.parts(data["ends"], set(), "the ends", optional=set(ENDS)).items():
+        for name, end in reading.parts(data["ends"], set(), "the ends", may=set(ENDS)).items():
             ends[name] = reading.parts(end, {"value", "about", "by"}, f"the {name} end")
             _objects(end, ("by",))
         nothing: dict[str, Any] = {"value": None, "by": {}}

@@ -19,18 +19,10 @@ from typing import Any, NamedTuple
 from flint import fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import reading
-from cvxleak.exact.rationals import (
-    dot,
-    exp_above,
-    exp_below,
-    float_above,
-    float_below,
-    log_above,
-    log_below,
-    normalized_rows,
-    rational,
-)
+from cvxleak.kernel.numbers import dot
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.proofs import reading
 from cvxleak.proofs.bounds.source_sets import (
     Part,
     described,
@@ -39,6 +31,14 @@ from cvxleak.proofs.bounds.source_sets import (
     mixture,
     read_parts,
     worst_case,
+)
+from cvxleak.proofs.exact import (
+    exp_above,
+    exp_below,
+    log_above,
+    log_below,
+    normalized_rows,
+    rational,
 )
 
 __all__ = ["ENDLESS", "about", "prove", "prove_distortion", "released_ratio"]

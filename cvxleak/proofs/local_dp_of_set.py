@@ -32,9 +32,9 @@ from typing import Any
 from flint import fmpq
 
 from cvxleak.core.errors import CertificateError, ValidationError
-from cvxleak.exact import limits, reading
-from cvxleak.exact.rationals import log_above, log_below, rational
 from cvxleak.model import Channel, ChannelSet
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import log_above, log_below, rational
 
 __all__ = ["Boxes", "about", "prove"]
 
@@ -160,7 +160,7 @@ def _multipliers(values: Any, shape: tuple[int, int]) -> Table:
     if not isinstance(values, list) or len(values) != shape[0]:
         raise CertificateError(f"the multipliers: expected {shape[0]} rows")
     read = [reading.numbers(row, "the multipliers", shape[1]) for row in values]
-    limits.charge_fractions([x for row in read for x in row], "the multipliers")
+    reading.charge_fractions([x for row in read for x in row])
     rows = [[rational(x) for x in row] for row in read]
     if any(x < 0 for row in rows for x in row):
         raise CertificateError("the multipliers must not be negative")

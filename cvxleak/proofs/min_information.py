@@ -25,8 +25,11 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls, reading
-from cvxleak.exact.rationals import dot, normalized_rows, rational
+from cvxleak.kernel.lemmas import divergence
+from cvxleak.kernel.numbers import dot, least
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.proofs import reading
 from cvxleak.proofs.bounds.source_sets import (
     Part,
     above_polytopes,
@@ -36,6 +39,7 @@ from cvxleak.proofs.bounds.source_sets import (
     read_parts,
     worst_case,
 )
+from cvxleak.proofs.exact import mutual_information, normalized, normalized_rows, rational
 
 __all__ = ["about", "prove"]
 
@@ -82,16 +86,16 @@ def _worst_information(
                     "the output distribution can be left out only for a single distribution"
                 )
             joint = [[p * q for q in row] for p, row in zip(points[0], rows, strict=True)]
-            upper = max(upper, balls.round_up(balls.mutual_information(joint)))
+            upper = max(upper, float_above(mutual_information(joint)))
             continue
-        t = balls.normalized(reading.numbers(output, "an output", len(rows[0])))
-        logs = balls.logarithms(t)
-        costs = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
+        t = normalized(reading.numbers(output, "an output", len(rows[0])))
+        logs = [share.log() for share in t]
+        costs = [divergence(row, logs) for row in rows]
         if any(not cost.is_finite() for cost in costs):
             return math.inf
-        values = [balls.dot(point, costs) for point in points]
+        values = [dot(point, costs) for point in points]
         values += above_polytopes(part.bodies, costs, support)
-        upper = max(upper, *(balls.round_up(value) for value in values))
+        upper = max(upper, *(float_above(value) for value in values))
     return upper
 
 
@@ -134,13 +138,13 @@ def _proved(
     law = mixture(parts, proof["mixture"], size) if price else [fmpq(0)] * size
     value = arb(-price * budget)
     for x, p in enumerate(law):
-        value += balls.least(
+        value += least(
             [
                 g / arb(total) + arb(price * p * d)
                 for g, d in zip(tangent[x], distortion[x], strict=True)
             ]
         )
-    return balls.round_down(value)
+    return float_below(value)
 
 
 def _rows(value: Any, size: int, outputs: int) -> list[list[fmpq]]:

@@ -22,16 +22,10 @@ import numpy as np
 from flint import fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import reading
-from cvxleak.exact.rationals import (
-    exp_above,
-    exp_below,
-    float_above,
-    float_below,
-    normalized_rows,
-    rational,
-)
+from cvxleak.kernel.numbers import lower, upper
+from cvxleak.proofs import reading
 from cvxleak.proofs.envelope import ExactLaws
+from cvxleak.proofs.exact import exp_above, exp_below, normalized_rows, rational
 
 __all__ = ["about", "prove"]
 
@@ -74,7 +68,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
         ),
         fmpq(0),
     )
-    return float_below(value), float_above(bound)
+    return lower(value), upper(bound)
 
 
 def about(problem: Parts) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cvxleak.exact import reading
 from cvxleak.model.gain_form import GainForm
+from cvxleak.proofs import reading
 
 __all__ = ["about", "about_disclosure", "about_independent", "in_words", "unit_of"]
 

@@ -25,16 +25,19 @@ from typing import Any
 from flint import fmpq, fmpq_mat
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import limits, reading
-from cvxleak.exact.rationals import float_above, float_below, normalized_rows, rational
+from cvxleak.kernel.budget import charge
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import normalized_rows, rational
 
 __all__ = ["about", "prove"]
 
 Parts = Mapping[str, Any]
 Table = list[list[fmpq]]
 
-STEP = 1024
-"""Bits of a common denominator with which a product counts as one step."""
+STEP = 512
+"""Bits of a common denominator with which a product counts as one more operation."""
 
 
 def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
@@ -87,8 +90,8 @@ def _charge(products: int, *tables: Table) -> None:
     for table in tables:
         for row in table:
             below = math.lcm(below, *(int(x.q) for x in row))
-            limits.charge("steps", below.bit_length() ** 2 >> 20, "a common denominator")
-    limits.charge("steps", products * (1 + below.bit_length() // STEP), "products of channels")
+            charge("ball operations", below.bit_length() ** 2 >> 19)
+    charge("ball operations", products * (2 + below.bit_length() // STEP))
 
 
 def _rows(values: Any, name: str, width: int | None = None) -> Sequence[list[float]]:

@@ -29,7 +29,10 @@ import numpy as np
 from flint import arb
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls, reading
+from cvxleak.kernel.numbers import dot, least, total
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
+from cvxleak.proofs import reading
 from cvxleak.proofs.bounds.release_law import (
     LEAST,
     Ball,
@@ -40,6 +43,7 @@ from cvxleak.proofs.bounds.release_law import (
     written,
 )
 from cvxleak.proofs.bounds.simplex_cells import slopes_of_cells
+from cvxleak.proofs.exact import ball
 
 __all__ = ["LEAST", "about", "prove_distortion", "prove_information"]
 
@@ -54,11 +58,11 @@ def prove_distortion(
     distortion = written(problem["distortion"], 2, "the distortion")
     if len(distortion) != law.requests or distortion.min() < 0:
         raise CertificateError("the distortion does not fit the joint distribution, or is negative")
-    costs = law.mean_costs([[balls.number(d) for d in row] for row in distortion.tolist()])
+    costs = law.mean_costs([[ball(d) for d in row] for row in distortion.tolist()])
     kernel = law.kernel(witness, distortion.shape[1])
-    upper = law.paid(kernel) + balls.total(map(balls.dot, kernel, costs))
+    upper = law.paid(kernel) + total(map(dot, kernel, costs))
     lower = _dual(law, costs, proof["coalitions"])
-    return balls.round_down(lower), balls.round_up(upper)
+    return float_below(lower), float_above(upper)
 
 
 def prove_information(
@@ -82,18 +86,18 @@ def prove_information(
     lower = law.request_information(kernel) - law.paid(kernel)
     slopes = slopes_of_cells(proof["cells"], law.requests)
     costs = law.mean_costs([[arb(-nu[r]) for nu in slopes] for r in range(law.requests)])
-    upper = balls.round_up(law.request_entropy() - _dual(law, costs, proof["coalitions"]))
+    upper = float_above(law.request_entropy() - _dual(law, costs, proof["coalitions"]))
     noise = law.request_noise()
-    upper = min(upper, balls.round_up(law.request_entropy() - noise))
+    upper = min(upper, float_above(law.request_entropy() - noise))
     for watcher in law.watchers:
         if watcher.least or watcher.budget is not None:
             told = law.request_entropy() - law.request_entropy(watcher)
             bound = law.room(watcher) + told + law.request_noise(watcher) - noise
-            upper = min(upper, balls.round_up(bound))
-    least = balls.round_down(lower)
+            upper = min(upper, float_above(bound))
+    below = float_below(lower)
     if not any(watcher.price > 0 for watcher in law.watchers):
-        least = max(least, 0.0)  # an information is not negative, whatever rounding gives
-    return least, upper
+        below = max(below, 0.0)  # an information is not negative, whatever rounding gives
+    return below, upper
 
 
 def about(problem: Mapping[str, Any]) -> str:
@@ -125,11 +129,11 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
         multiplier = reading.number(parts["multiplier"], "a multiplier")
         if multiplier < 0 or (multiplier > 0 and watcher.budget is None):
             raise CertificateError("a multiplier is negative, or has no budget")
-        slope = balls.number(watcher.price) + balls.number(multiplier)
+        slope = ball(watcher.price) + ball(multiplier)
         if watcher.price > 0:
-            bound += balls.number(watcher.price) * law.known(watcher)
+            bound += ball(watcher.price) * law.known(watcher)
         if multiplier > 0:
-            bound -= balls.number(multiplier) * law.room(watcher)
+            bound -= ball(multiplier) * law.room(watcher)
         if slope == 0 and not watcher.least:
             if parts["reference"] is not None:
                 raise CertificateError("a reference must be null where its coefficient is 0")
@@ -138,7 +142,7 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
             for j, term in enumerate(terms):
                 row[j] += term
     for row in totals:
-        bound += balls.least(row)
+        bound += least(row)
     return bound
 
 

@@ -27,7 +27,7 @@ from cvxleak.core.numbers import exact_law, fraction, to_json
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
 from cvxleak.core.wording import counted
-from cvxleak.exact.rationals import float_above
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.model import Channel, GainMatrix, Prior
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.refinement import prove

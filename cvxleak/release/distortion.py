@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
-from cvxleak.exact.packing import pack, pack_written
+from cvxleak.kernel.reading import pack
 from cvxleak.model import Distortion
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.bound import unit_scale
@@ -21,7 +21,7 @@ from cvxleak.problem.problem import Found, Once, Search, Toward
 from cvxleak.proofs.release import prove_distortion
 from cvxleak.release.coalitions import Coalition, Coalitions, named_coalitions
 from cvxleak.release.joint import ReleaseJoint
-from cvxleak.release.kernel_program import KernelProgram, proved, toward_constant
+from cvxleak.release.kernel_program import KernelProgram, pack_written, proved, toward_constant
 from cvxleak.release.statement import ReleaseProblem, output_labels
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class ReleaseDistortion(ReleaseProblem):
         found = Found(
             *ends,
             self.shaped(witness),
-            (statement, {"kernel": pack(witness)}, proof),
+            (statement, {"kernel": pack(witness, "<f8")}, proof),
             {name: -mu for name, mu in multipliers.items()},
             {"method": METHOD, "iterations": solved.point.iterations, "multipliers": multipliers},
         )

@@ -14,7 +14,7 @@ from scipy.special import entr, rel_entr
 
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.validation import Array, generator, whole_number
-from cvxleak.exact.packing import pack
+from cvxleak.kernel.reading import pack
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.bound import unit_scale
 from cvxleak.problem.problem import Found, Search, Toward
@@ -188,7 +188,7 @@ class _Search:
         return Found(
             *ends,
             self.problem.shaped(witness),
-            (statement, {"kernel": pack(witness)}, self._proof),
+            (statement, {"kernel": pack(witness, "<f8")}, self._proof),
             multipliers,
             {
                 "method": METHOD,

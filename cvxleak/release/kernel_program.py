@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, ValidationError
+from cvxleak.core.numbers import carries, to_json
 from cvxleak.core.validation import Array
-from cvxleak.exact import balls
-from cvxleak.exact.packing import pack, pack_written
 from cvxleak.iterative.release_terms import ReleaseTerms
+from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.reading import pack
 from cvxleak.problem.bound import unit_scale
 from cvxleak.problem.problem import Toward
 from cvxleak.proofs.bounds.release_law import SIZE_LIMIT, common_classes
@@ -23,7 +24,7 @@ from cvxleak.proofs.release import LEAST
 from cvxleak.release.interior_point import ReleasePoint, release_interior_point
 from cvxleak.release.statement import ReleaseProblem
 
-__all__ = ["KernelProgram", "Solved", "proved", "toward_constant"]
+__all__ = ["KernelProgram", "Solved", "pack_written", "proved", "toward_constant"]
 
 SHARES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1.0)
 """Shares of a constant release that are added in turn until the budgets are proved to be met."""
@@ -87,7 +88,7 @@ class KernelProgram:
                 multiplier = float(point.multipliers[c] + extra[c])
             counts = multiplier + self.prices[c] > 0 or room == 0
             proof.append(
-                {"multiplier": multiplier, "reference": pack(reference) if counts else None}
+                {"multiplier": multiplier, "reference": pack(reference, "<f8") if counts else None}
             )
         return Solved(point, proof)
 
@@ -201,7 +202,7 @@ def toward_constant(problem: ReleaseProblem, candidate: ArrayLike) -> Toward:
 
     def at(share: float) -> tuple[Array, Mapping[str, Any]]:
         feasible = program.feasible(kernel, share)
-        return problem.shaped(feasible), {"kernel": pack(feasible)}
+        return problem.shaped(feasible), {"kernel": pack(feasible, "<f8")}
 
     return at
 
@@ -214,15 +215,20 @@ def proved(
     prove: Callable[..., tuple[float, float]],
 ) -> tuple[Array, tuple[float, float]]:
     """Return the kernel, moved until its budgets are proved to be met, and the proved ends."""
-    with balls.precision():
+    with precision():
         for share in SHARES[:-1]:
             witness = inner.feasible(kernel, share)
             try:
-                return witness, prove(statement, {"kernel": pack(witness)}, proof)
+                return witness, prove(statement, {"kernel": pack(witness, "<f8")}, proof)
             except CertificateError:
                 continue
         witness = inner.feasible(kernel, SHARES[-1])
-        return witness, prove(statement, {"kernel": pack(witness)}, proof)
+        return witness, prove(statement, {"kernel": pack(witness, "<f8")}, proof)
+
+
+def pack_written(array: Array) -> Any:
+    """Return an array of a problem's numbers, as lists if packed floats would not hold them."""
+    return to_json(array) if carries(array) else pack(array, "<f8")
 
 
 def _finite(budget: float) -> float | None:

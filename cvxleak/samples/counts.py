@@ -18,7 +18,7 @@ from cvxleak.core.validation import (
     real_number,
     short,
 )
-from cvxleak.exact.binomial import LARGEST, clopper_pearson
+from cvxleak.mechanisms.binomial import LARGEST, clopper_pearson
 from cvxleak.model import ChannelSet
 
 __all__ = ["channels_from_counts", "read_confidence"]

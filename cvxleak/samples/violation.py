@@ -15,7 +15,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, in_order, instance, plain_label, real_number, short
 from cvxleak.core.value import preview
 from cvxleak.core.wording import rounded
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import ball, largest, least, lower, precision, total, upper
 from cvxleak.model import ChannelSet
 
 __all__ = ["DPViolation", "dp_violation"]
@@ -131,14 +131,14 @@ def dp_violation(
         return DPViolation(0.0, allowed, inputs[0], inputs[0], (), 1.0, 1.0)
     x, other, outputs = found
     event = np.isin(np.arange(len(channels.outputs)), outputs)
-    with balls.precision():
-        least, most = _ends(channels, x, other, event)
-        room = least - balls.number(allowed)
-        if most == 0:
+    with precision():
+        below, above = _ends(channels, x, other, event)
+        room = below - ball(allowed)
+        if above == 0:
             epsilon = math.inf if room > 0 else 0.0
         else:
-            epsilon = max(balls.round_down((room / most).log()), 0.0) if room > 0 else 0.0
-        ends = max(balls.round_down(least), 0.0), balls.round_up(most)
+            epsilon = max(lower((room / above).log()), 0.0) if room > 0 else 0.0
+        ends = max(lower(below), 0.0), upper(above)
     labels = tuple(channels.outputs[y] for y in np.flatnonzero(event))
     return DPViolation(epsilon, allowed, inputs[x], inputs[other], labels, *ends)
 
@@ -189,10 +189,8 @@ def _ends(channels: ChannelSet, x: int, other: int, event: Event) -> tuple[arb, 
     """Return what Q(event|x) is at least and Q(event|other) at most, over the set."""
 
     def mass(ends: Array, mask: Event) -> arb:
-        return balls.total(balls.number(end) for end in ends[mask].tolist())
+        return total(ball(end) for end in ends[mask].tolist())
 
-    least = balls.largest([mass(channels.lower[x], event), 1 - mass(channels.upper[x], ~event)])
-    most = balls.least(
-        [mass(channels.upper[other], event), 1 - mass(channels.lower[other], ~event)]
-    )
-    return least, most
+    below = largest([mass(channels.lower[x], event), 1 - mass(channels.upper[x], ~event)])
+    above = least([mass(channels.upper[other], event), 1 - mass(channels.lower[other], ~event)])
+    return below, above

@@ -11,7 +11,7 @@ from scipy.special import betainccinv, betaincinv
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array, label_tuple, real_number, short, whole_number
-from cvxleak.exact.binomial import LARGEST, clopper_pearson
+from cvxleak.mechanisms.binomial import LARGEST, clopper_pearson
 
 __all__ = ["Interval", "confidence_box"]
 

@@ -28,7 +28,7 @@ from flint import arb, fmpq
 
 from cvxleak.audit import check_claim
 from cvxleak.core.errors import ValidationError
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import ball, lower, precision, total, upper
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.tables.cases import Case
 from cvxleak.tables.losses import Book, Change, Losses, Noise, Ratios
@@ -66,16 +66,16 @@ def _of_number(change: Change, book: Book) -> float:
     exact = book.ratios(change)
     if exact is not None:
         return _of_ratios(exact)[1]
-    with balls.precision():
-        return balls.round_up(_closed(change.noise))
+    with precision():
+        return upper(_closed(change.noise))
 
 
 def _closed(noise: Noise) -> arb:
     """Return the upper bound on rho of additive noise, for values one apart."""
     if isinstance(noise, Gaussian | DiscreteGaussian):
-        return 1 / (2 * balls.number(noise.sigma) ** 2)
+        return 1 / (2 * ball(noise.sigma) ** 2)
     if isinstance(noise, Laplace | DiscreteLaplace):
-        level = 1 / balls.number(noise.scale)
+        level = 1 / ball(noise.scale)
         return level * (level / 2).tanh()
     if not isinstance(noise, Rounded):
         raise ValidationError(f"noise: found {noise!r}, whose zCDP is not known")
@@ -90,15 +90,15 @@ def _of_case(changes: Sequence[Change], book: Book, above: float) -> tuple[float
     losses = book.losses(changes)
     if isinstance(losses, Losses):
         low, high = _of_ratios(losses.ratios)
-        with balls.precision():
+        with precision():
             rest = arb(losses.squared_mu) / 2
             return (
-                balls.round_down(balls.number(low) + rest),
-                balls.round_up(balls.number(high) + rest),
+                lower(ball(low) + rest),
+                upper(ball(high) + rest),
             )
-    with balls.precision():
-        found = balls.total(_relative_entropy(change, book) for change in changes)
-        return max(balls.round_down(found), 0.0), above
+    with precision():
+        found = total(_relative_entropy(change, book) for change in changes)
+        return max(lower(found), 0.0), above
 
 
 def _relative_entropy(change: Change, book: Book) -> arb:
@@ -108,7 +108,7 @@ def _relative_entropy(change: Change, book: Book) -> arb:
     cells = book.cells(change)
     masses = [np.where(cells.losses[0] > 0, *cells.masses)]
     pairs = zip(masses[0].tolist(), cells.losses[0].tolist(), strict=True)
-    return balls.total(arb(mass) * arb(loss) for mass, loss in pairs)
+    return total(arb(mass) * arb(loss) for mass, loss in pairs)
 
 
 def _of_ratios(ratios: Ratios) -> tuple[float, float]:

@@ -12,9 +12,9 @@ import numpy as np
 from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock, Progress
 from cvxleak.core.validation import Array
-from cvxleak.exact import balls
 from cvxleak.kernel.cases import below, leaked, simplex
-from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.numbers import ball, precision
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.model import Channel
 from cvxleak.problem import Bound, Stopped
 from cvxleak.tables.cases import start_and_period
@@ -81,8 +81,8 @@ _NOTHING = Bound.proved("", 0.0, math.inf, tol=1e-3, stats={"seconds": 0.0})
 
 def log_above(values: int) -> float:
     """Return a float above log k, which is above the leakage about one of k values."""
-    with balls.precision():
-        return balls.round_up(balls.number(values).log())
+    with precision():
+        return float_above(ball(values).log())
 
 
 def others_of_table(release: TableRelease) -> Array | None:

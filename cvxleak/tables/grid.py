@@ -23,8 +23,8 @@ import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.core.validation import Array
-from cvxleak.exact import balls
-from cvxleak.exact.outward import UNIT_ROUNDOFF
+from cvxleak.kernel.many import U
+from cvxleak.kernel.numbers import ball, lower, precision, upper
 
 __all__ = ["COARSE", "FINE", "Cells", "GridLosses", "mean_of_gaussian", "on_grid"]
 
@@ -84,8 +84,8 @@ class GridLosses:
         low, high = (self._end(side, epsilon) for side in (0, 1))
         low = max(low - self._excess(epsilon), 0.0)
         return (
-            (low + self.alone[0]) * (1 - 4 * UNIT_ROUNDOFF),
-            min((high + self.alone[1]) * (1 + 4 * UNIT_ROUNDOFF), 1.0),
+            (low + self.alone[0]) * (1 - 4 * U),
+            min((high + self.alone[1]) * (1 + 4 * U), 1.0),
         )
 
     def _end(self, side: int, epsilon: float) -> float:
@@ -95,15 +95,15 @@ class GridLosses:
             used = np.flatnonzero(law).tolist()
             pairs = [(arb(start + at) * arb(self.step), arb(float(law[at]))) for at in used]
             found = mean_of_gaussian(pairs, self.squared_mu, epsilon)
-            return balls.round_down(found) if outward < 0 else balls.round_up(found)
+            return lower(found) if outward < 0 else upper(found)
         least = max(math.floor(epsilon / self.step) - 1 - start, 0)
         tail = law[least:]
         if not len(tail):
             return 0.0
         # 1 - c e^(-L), with the error of the table of powers on the outward side.
         powers = _powers(start + least, len(tail), self.step, epsilon)
-        gains = np.maximum(1 - powers * (1 - outward * 16 * UNIT_ROUNDOFF), 0.0)
-        return float(gains @ tail) * (1 + outward * 4 * (len(tail) + 4) * UNIT_ROUNDOFF)
+        gains = np.maximum(1 - powers * (1 - outward * 16 * U), 0.0)
+        return float(gains @ tail) * (1 + outward * 4 * (len(tail) + 4) * U)
 
     def _excess(self, epsilon: float) -> float:
         """Return how much the mean of phi under the lower distribution may exceed the true one."""
@@ -155,14 +155,14 @@ def on_grid(numbers: Sequence[Cells], squared_mu: fmpq, size: int) -> GridLosses
             law, start = wider, start + first
             steps += 4 * len(one.losses[0]) + 8
         # Sums and products of non-negative numbers; what underflows is far below 2^-900.
-        law *= 1 + outward * 2 * steps * UNIT_ROUNDOFF
+        law *= 1 + outward * 2 * steps * U
         law = np.maximum(law - 2.0**-900, 0.0) if side == 0 else law + 2.0**-900
         if len(kept) < len(numbers):  # a number reveals everything
             law = np.zeros(1)
         laws.append(law)
         starts.append(start)
     stays = [math.prod(1 - one.alone[side] for one in numbers) for side in (0, 1)]
-    room = 2 * (len(numbers) + 1) * UNIT_ROUNDOFF
+    room = 2 * (len(numbers) + 1) * U
     alone = max(1 - stays[0] - room, 0.0), min(1 - stays[1] + room, 1.0)
     if not any(one.alone[1] for one in numbers):
         alone = 0.0, 0.0
@@ -177,7 +177,7 @@ def _spread(losses: Array, masses: Array, step: float, outward: int) -> tuple[in
     left = 1 - (losses / step - below)
     # e^(-L) = w e^(-k s) + (1 - w) e^(-(k + 1) s) for L = (k + 1) s - left s; less of w tells more.
     share = np.expm1(left * step) / math.expm1(step)
-    share = np.clip(share * (1 - outward * 16 * UNIT_ROUNDOFF), 0.0, 1.0)
+    share = np.clip(share * (1 - outward * 16 * U), 0.0, 1.0)
     first = int(below.min())
     places = (below - first).astype(int)
     size = int(places.max()) + 2
@@ -189,8 +189,8 @@ def _spread(losses: Array, masses: Array, step: float, outward: int) -> tuple[in
 
 def _powers(first: int, count: int, step: float, epsilon: float) -> Array:
     """Return e^(epsilon - k step) for k = first, ..., each off by at most 8 units of rounding."""
-    with balls.precision():
-        c = balls.number(epsilon)
+    with precision():
+        c = ball(epsilon)
         blocks = range(first, first + count, POWERS)
         high = [float((c - arb(k) * arb(step)).exp()) for k in blocks]
     return np.multiply.outer(np.array(high), _first_powers(step)).ravel()[:count]
@@ -199,7 +199,7 @@ def _powers(first: int, count: int, step: float, epsilon: float) -> Array:
 @lru_cache(maxsize=16)
 def _first_powers(step: float) -> Array:
     """Return e^(-k step) for k = 0, 1, ..., POWERS - 1."""
-    with balls.precision():
+    with precision():
         return np.array([float((-arb(k) * arb(step)).exp()) for k in range(POWERS)])
 
 
@@ -208,9 +208,9 @@ def mean_of_gaussian(pairs: Sequence[tuple[arb, arb]], squared: fmpq, epsilon: f
 
     It is Phi(mu/2 - x/mu) - e^x Phi(-mu/2 - x/mu) (Balle and Wang, 2018, Theorem 8).
     """
-    with balls.precision():
+    with precision():
         mu = arb(squared).sqrt()
-        scale, half, at = arb(2).sqrt(), mu / 2, balls.number(epsilon)
+        scale, half, at = arb(2).sqrt(), mu / 2, ball(epsilon)
         found = arb(0)
         for loss, mass in pairs:
             x = at - loss

@@ -20,9 +20,8 @@ from flint import arb, fmpq
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import real_number, short, whole_number
-from cvxleak.exact import balls
 from cvxleak.kernel import noise as kernel
-from cvxleak.kernel.numbers import ball, rational
+from cvxleak.kernel.numbers import ball, precision, rational
 from cvxleak.model import AdditiveNoise, Channel, Rounded
 from cvxleak.tables.noise import CountNoise
 
@@ -86,7 +85,7 @@ def counts_within(noise: Noise, y: Fraction, tail: Fraction) -> Ends:
             raise ValidationError(f"found {float(y):.10g}, no whole number")
         # A value that is rounded to y is up to half a base away from it.
         half = noise.grain / 2 if isinstance(noise, Rounded) else Fraction(0)
-        with balls.precision():
+        with precision():
             below = cumulative(noise)
             return inverted(lambda z: below(z + half), y, tail)
     kept = [

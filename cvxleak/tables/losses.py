@@ -34,8 +34,7 @@ from flint import arb, fmpq
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
-from cvxleak.exact import balls
-from cvxleak.exact.rationals import exp_above, exp_below
+from cvxleak.kernel.numbers import ball, lower, precision, rational, upper
 from cvxleak.model import (
     AdditiveNoise,
     DiscreteGaussian,
@@ -45,6 +44,7 @@ from cvxleak.model import (
     Rounded,
     Uniform,
 )
+from cvxleak.proofs.exact import exp_above, exp_below
 from cvxleak.tables.grid import COARSE, FINE, Cells, GridLosses, mean_of_gaussian, on_grid
 from cvxleak.tables.inversion import edge_of, law_of_noise
 from cvxleak.tables.noise import CountNoise, Law
@@ -101,9 +101,9 @@ class Ratios:
         masses: dict[fmpq, fmpq] = {}
         alone = fmpq(0)
         for y, chance in p.items():
-            exact = _fmpq(chance)
+            exact = rational(chance)
             if y in r:
-                ratio = exact / _fmpq(r[y])
+                ratio = exact / rational(r[y])
                 masses[ratio] = masses.get(ratio, fmpq(0)) + exact
             else:
                 alone += exact
@@ -194,7 +194,7 @@ class Losses:
         if self.squared_mu:
             pairs = [(arb(ratio).log(), arb(p)) for ratio, p in self.ratios.masses.items()]
             found = mean_of_gaussian(pairs, self.squared_mu, epsilon) + arb(self.ratios.alone)
-            return max(balls.round_down(found), 0.0), min(balls.round_up(found), 1.0)
+            return max(lower(found), 0.0), min(upper(found), 1.0)
         if epsilon == 0:
             exact = self.ratios.at(fmpq(1))
             return _float(exact, -1), _float(exact, 1)
@@ -238,7 +238,7 @@ class Book:
             if loss > LARGEST:
                 alone += more
                 continue
-            ratio = fmpq(*balls.round_up(arb(loss).exp()).as_integer_ratio())
+            ratio = fmpq(*upper(arb(loss).exp()).as_integer_ratio())
             masses[ratio] = masses.get(ratio, fmpq(0)) + more
         return Ratios(masses, alone)
 
@@ -274,7 +274,7 @@ def _split(changes: Iterable[Change]) -> tuple[list[Change], fmpq]:
     others, squared = [], fmpq(0)
     for change in changes:
         if isinstance(change.noise, Gaussian):
-            squared += 1 / _fmpq(fraction(change.noise.sigma)) ** 2
+            squared += 1 / rational(fraction(change.noise.sigma)) ** 2
         else:
             others.append(change)
     return others, squared
@@ -295,23 +295,23 @@ def _ratios(change: Change) -> Ratios | None:
     if isinstance(noise, CountNoise):
         return Ratios.of_laws(noise.law(change.value), noise.law(change.value + change.by))
     if isinstance(noise, Uniform):
-        alone = min(fmpq(1), 1 / (2 * _fmpq(fraction(noise.half_width))))
+        alone = min(fmpq(1), 1 / (2 * rational(fraction(noise.half_width))))
         return Ratios({fmpq(1): 1 - alone} if alone < 1 else {}, alone)
     return None
 
 
 def _cells(change: Change, exact: Ratios | None) -> Cells:
-    with balls.precision():
+    with precision():
         if exact is not None:
             pairs = [(arb(ratio).log(), arb(mass)) for ratio, mass in exact.masses.items()]
             alone = _float(exact.alone, -1), _float(exact.alone, 1)
         else:
             pairs, sure, missed = _real_cells(change)
-            alone = max(balls.round_down(sure), 0.0), max(balls.round_up(sure + missed), 0.0)
-        low = np.array([balls.round_down(loss) for loss, _ in pairs])
-        high = np.array([balls.round_up(loss) for loss, _ in pairs])
-        less = np.array([max(balls.round_down(mass), 0.0) for _, mass in pairs])
-        more = np.array([balls.round_up(mass) for _, mass in pairs])
+            alone = max(lower(sure), 0.0), max(upper(sure + missed), 0.0)
+        low = np.array([lower(loss) for loss, _ in pairs])
+        high = np.array([upper(loss) for loss, _ in pairs])
+        less = np.array([max(lower(mass), 0.0) for _, mass in pairs])
+        more = np.array([upper(mass) for _, mass in pairs])
     return Cells((low, high), (less, more), alone)
 
 
@@ -342,7 +342,7 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
     for v in values:
         rows.append(law.masses([edge_of(noise, e - v) for e in edges]))
     pairs, sure, missed = [], arb(0), arb(0)
-    scale = balls.number(noise.scale) if isinstance(noise, Laplace) else None
+    scale = ball(noise.scale) if isinstance(noise, Laplace) else None
     tells_all = isinstance(noise, DiscreteLaplace | Laplace)
     for place, (p, r) in enumerate(zip(*rows, strict=True)):
         if not tells_all and place in (0, len(edges)):
@@ -357,7 +357,7 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
             # The loss is linear between the two values, (2 y - low - high) / scale or its opposite.
             sign = 1 if values[0] > values[1] else -1
             ends = [
-                sign * _ball(2 * edge - low - high) / scale for edge in edges[place - 1 : place + 1]
+                sign * ball(2 * edge - low - high) / scale for edge in edges[place - 1 : place + 1]
             ]
             pairs.append((ends[0].union(ends[1]), p))
         else:
@@ -365,16 +365,8 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
     return pairs, sure, missed
 
 
-def _fmpq(number: Fraction) -> fmpq:
-    return fmpq(number.numerator, number.denominator)
-
-
-def _ball(number: Fraction) -> arb:
-    return arb(_fmpq(number))
-
-
 def _log(number: fmpq) -> float:
-    with balls.precision():
+    with precision():
         return float(arb(number).log())
 
 

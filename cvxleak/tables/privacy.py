@@ -23,8 +23,8 @@ from cvxleak.core.validation import (
     short,
 )
 from cvxleak.core.value import Value
-from cvxleak.exact.rationals import LARGEST_EXPONENT
 from cvxleak.problem import Bound, Stopped
+from cvxleak.proofs.exact import LARGEST_EXPONENT
 from cvxleak.tables.cases import Case, TableMove
 from cvxleak.tables.concentrated import Rho
 from cvxleak.tables.grid import GridLosses

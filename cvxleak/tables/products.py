@@ -34,7 +34,9 @@ from scipy.special import logsumexp
 
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import ball, precision
+from cvxleak.kernel.numbers import lower as float_below
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.model import Gaussian, Prior
 from cvxleak.tables.cases import start_and_period
 from cvxleak.tables.losses import Book, Change, Noise
@@ -287,8 +289,8 @@ def _of_gaussian(
 
     L is Gaussian with mean mu^2 / 2 and variance mu^2, where mu = 1 / sigma.
     """
-    with balls.precision():
-        mu, own = 1 / balls.number(noise.sigma), balls.number(weight)
+    with precision():
+        mu, own = 1 / ball(noise.sigma), ball(weight)
 
         def integrand(z: acb, analytic: bool) -> acb:
             loss = mu * z + mu * mu / 2
@@ -301,6 +303,6 @@ def _of_gaussian(
         tails = (arb(REACH) / arb(2).sqrt()).erfc()
         if theta is None:  # from min(L, 0) to -log w
             least = inner - (mu * mu + (REACH + 1) * mu) * tails
-            return balls.round_down(least), balls.round_up(inner - own.log() * tails)
+            return float_below(least), float_above(inner - own.log() * tails)
         most = (1 - own if cross else own) ** -arb(theta)
-        return balls.round_down(inner), balls.round_up(inner + most * tails)
+        return float_below(inner), float_above(inner + most * tails)

@@ -25,11 +25,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from flint import arb, arb_poly, fmpq
+from flint import arb, arb_poly
 from scipy.optimize import minimize_scalar
 
 from cvxleak.core.numbers import fraction
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import ball, largest, precision, total, upper
 from cvxleak.model import (
     Channel,
     DiscreteGaussian,
@@ -80,7 +80,7 @@ def sum_within(noises: Sequence[Noise], total: Fraction, tail: Fraction) -> Ends
     (88, 112)
     """
     kinds = Counter(noises)
-    with balls.precision():
+    with precision():
         below = _gaussian(kinds) or _convolved(kinds, tail)
         if below is not None:
             return inverted(below, total, tail)
@@ -97,15 +97,15 @@ def _gaussian(kinds: Counter[Noise]) -> Below | None:
         if not isinstance(noise, Gaussian):
             return None
         variance += often * fraction(noise.sigma) ** 2
-    scale = (2 * _ball(variance)).sqrt()
-    return lambda z: (1 + (_ball(z) / scale).erf()) / 2
+    scale = (2 * ball(variance)).sqrt()
+    return lambda z: (1 + (ball(z) / scale).erf()) / 2
 
 
 def _convolved(kinds: Counter[Noise], tail: Fraction) -> Below | None:
     """Return the distribution of a sum of noise in whole numbers; None if other or too long."""
     reaches: dict[Noise, int] = {}
     laws: dict[Noise, Below] = {}
-    most = _ball(tail * LEFT / kinds.total())
+    most = ball(tail * LEFT / kinds.total())
     for noise in kinds:
         if not isinstance(noise, (DiscreteGaussian, DiscreteLaplace)) or noise.width > TERMS:
             return None
@@ -132,7 +132,7 @@ def _convolved(kinds: Counter[Noise], tail: Fraction) -> Below | None:
 
 def _reach(kinds: Counter[Noise], sign: int, tail: Fraction) -> Fraction:
     """Return t with P(sign * sum D >= t) at most `tail`."""
-    log = -_ball(tail).log()
+    log = -ball(tail).log()
     found = {noise: _log_moment(noise, sign) for noise in kinds}
     limits = [limit for noise in kinds if (limit := _limit(noise))]
     width = math.sqrt(sum(often * _width(noise) ** 2 for noise, often in kinds.items()))
@@ -141,12 +141,12 @@ def _reach(kinds: Counter[Noise], sign: int, tail: Fraction) -> Fraction:
 
     def reach(log_slope: float) -> arb:
         slope = arb(math.exp(log_slope))
-        moments = balls.total(often * found[noise](slope) for noise, often in kinds.items())
+        moments = total(often * found[noise](slope) for noise, often in kinds.items())
         return (moments + log) / slope
 
     ends = (math.log(min(middle / SPAN, most / 2)), math.log(most))
     best: Any = minimize_scalar(lambda x: float(reach(x).mid()), bounds=ends, method="bounded")
-    return fraction(balls.round_up(reach(float(best.x))))
+    return fraction(upper(reach(float(best.x))))
 
 
 def _limit(noise: Noise) -> float | None:
@@ -169,30 +169,28 @@ def _log_moment(noise: Noise, sign: int) -> Callable[[arb], arb]:
     if isinstance(noise, (Gaussian, DiscreteGaussian)):
         # Of discrete noise: with u = s sigma^2, sum exp(-k^2 / 2 sigma^2 + s k) is exp(s u / 2)
         # times the sum of exp(-(k - u)^2 / 2 sigma^2), which is largest at u = 0 (Poisson).
-        variance = _ball(fraction(noise.sigma) ** 2)
+        variance = ball(fraction(noise.sigma) ** 2)
         return lambda s: s**2 * variance / 2
     if isinstance(noise, Laplace):
-        scale = balls.number(noise.scale)
+        scale = ball(noise.scale)
         return lambda s: -(1 - (s * scale) ** 2).log()
     if isinstance(noise, Uniform):
-        half = balls.number(noise.half_width)
+        half = ball(noise.half_width)
         return lambda s: ((s * half).sinh() / (s * half)).log()
     if isinstance(noise, DiscreteLaplace):
-        q = (-1 / balls.number(noise.scale)).exp()
+        q = (-1 / ball(noise.scale)).exp()
         return lambda s: 2 * (1 - q).log() - (1 - q * s.exp()).log() - (1 - q / s.exp()).log()
     if isinstance(noise, Rounded):
         # Rounding moves by half a base at most.
-        inner, half = _log_moment(noise.noise, sign), _ball(fraction(noise.base) / 2)
+        inner, half = _log_moment(noise.noise, sign), ball(fraction(noise.base) / 2)
         return lambda s: inner(s) + s * half
     laws = [{z - count: p for z, p in law.items()} for count, law in _laws(noise)]
 
-    def largest(s: arb) -> arb:
-        powers = {d: (sign * s * _ball(d)).exp() for d in set().union(*laws)}
-        return balls.largest(
-            balls.total(_ball(p) * powers[d] for d, p in law.items()).log() for law in laws
-        )
+    def moment(s: arb) -> arb:
+        powers = {d: (sign * s * ball(d)).exp() for d in set().union(*laws)}
+        return largest(total(ball(p) * powers[d] for d, p in law.items()).log() for law in laws)
 
-    return largest
+    return moment
 
 
 def _laws(noise: Noise) -> list[tuple[int, dict[Any, Fraction]]]:
@@ -201,7 +199,3 @@ def _laws(noise: Noise) -> list[tuple[int, dict[Any, Fraction]]]:
         return list(channel_laws(noise).items())
     assert isinstance(noise, CountNoise)
     return [(count, noise.law(count)) for count in range(noise.start + noise.period)]
-
-
-def _ball(number: Fraction | int) -> arb:
-    return arb(fmpq(number.numerator, number.denominator))

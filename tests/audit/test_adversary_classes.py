@@ -13,7 +13,7 @@ from scipy.special import entr
 
 from cvxleak.audit import RecordLeakage, balance, group_leakage, record_leakage
 from cvxleak.core.errors import CertificateError, CvxleakError, InfeasibleError
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, RelativeEntropyBall

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 from flint import arb, fmpq
@@ -14,7 +15,6 @@ from cvxleak import verify
 from cvxleak.audit import check_claim
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction
-from cvxleak.exact.balls import precision
 from cvxleak.mechanisms import (
     discretized_laplace,
     exponential,
@@ -41,7 +41,7 @@ def keeps(channel: Channel, epsilon: float, pairs) -> bool:
         for p, r in ((i, j), (j, i))
         for x, y in zip(rows[p], rows[r], strict=True)
     )
-    with precision(256):
+    with flint.ctx.workprec(256):
         level = fraction(epsilon)
         limit = arb(fmpq(level.numerator, level.denominator)).exp()
         return bool(arb(fmpq(most.numerator, most.denominator)) <= limit)

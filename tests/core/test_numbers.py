@@ -40,8 +40,7 @@ from cvxleak.core.numbers import (
 )
 from cvxleak.core.validation import frozen_array, real_number
 from cvxleak.envelope import failure_probability, pml_envelope
-from cvxleak.exact import balls
-from cvxleak.exact.rationals import normalized_rows, rational
+from cvxleak.kernel.numbers import precision
 from cvxleak.local_dp import (
     class_two_leakage,
     folding_bounds,
@@ -62,6 +61,7 @@ from cvxleak.model import (
 )
 from cvxleak.papers.gallery.errata.hamming import TABLE_I
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.exact import ball, normalized, normalized_rows, rational
 from cvxleak.release import release_problem
 from cvxleak.sources import Polytope, SourceSet
 from tests.proofs.test_hostile_files import rehashed
@@ -207,9 +207,9 @@ class TestLaws:
         row = [float(d) for d in law]
         assert exact_law(row) == tuple(Fraction(d) for d in law)
         assert sum(normalized_rows([row])[0]) == 1
-        with balls.precision():
-            for ball, d in zip(balls.normalized(row), law, strict=True):
-                assert ball.overlaps(balls.number(float(d)))
+        with precision():
+            for share, d in zip(normalized(row), law, strict=True):
+                assert share.overlaps(ball(float(d)))
 
     @given(st.lists(st.floats(5e-324, 1.0), min_size=1, max_size=6), st.booleans())
     def test_what_the_decimals_sum_to_decides(self, weights, filled):

@@ -13,7 +13,7 @@ from cvxleak.core.errors import CertificateError, InfeasibleError
 from cvxleak.design import min_leakage
 from cvxleak.design.outer_approximation import HalfSpaces
 from cvxleak.design.user_constraints import UserConstraints
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs.bounds.user_rows import priced, read_own
 from cvxleak.queries import parity
 

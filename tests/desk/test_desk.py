@@ -475,7 +475,7 @@ def test_a_changed_ledger_does_not_verify(place, mode):
     assert any("missing" in error for error in desk.verify().errors)
 
     # With hashes that fit again, what is recomputed does not.
-    from cvxleak.exact.packing import pack
+    from cvxleak.kernel.reading import pack
 
     def louder(data):
         data["kernel"] = pack(np.array([[[GRID, 0]] * 2 + [[0, GRID]] * 2]), "<i4")
@@ -533,7 +533,7 @@ def test_rows_are_read_strictly(place, edit):
 
 def test_a_kernel_that_was_not_the_best_is_seen(place):
     """A constant release in the place of a good one, with a distortion that fits it."""
-    from cvxleak.exact.packing import pack
+    from cvxleak.kernel.reading import pack
 
     desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.2, delta=0.3)
     desk.request("Ann", x=0)

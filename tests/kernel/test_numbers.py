@@ -1,9 +1,12 @@
 """Numbers are read strictly, and ends are floats on the side that claims less."""
 
 import math
+import sys
 
 import pytest
 from flint import arb, fmpq
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cvxleak.kernel.numbers import (
     RefusedError,
@@ -60,6 +63,27 @@ def test_whole_numbers_have_thousands_of_digits_at_most() -> None:
     assert rational((1 << 14_000) - 1) == (1 << 14_000) - 1
     with pytest.raises(RefusedError, match="thousands of digits"):
         rational(1 << 14_000)
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(1, 10**30))
+def test_ends_are_the_next_floats(numerator: int, denominator: int):
+    x = fmpq(numerator, denominator)
+    low, high = lower(x), upper(x)
+    assert rational(low) <= x <= rational(high)
+    assert low == high or math.nextafter(low, math.inf) == high
+    assert lower(arb(x)) <= low <= high <= upper(arb(x))
+    assert math.nextafter(high, math.inf) >= upper(arb(x))
+
+
+def test_ends_at_the_ends_of_the_number_line():
+    for huge in (fmpq(10) ** 400, arb(10) ** 400):
+        assert lower(huge) == sys.float_info.max == -upper(-huge)
+        assert upper(huge) == math.inf == -lower(-huge)
+    for tiny in (fmpq(1, 10**400), arb(2) ** -3000):
+        assert lower(tiny) == 0 < upper(tiny) == 2.0**-1074
+        assert lower(-tiny) == -(2.0**-1074) < 0 == upper(-tiny)
+    largest = fmpq(*sys.float_info.max.as_integer_ratio())
+    assert lower(largest) <= sys.float_info.max <= upper(largest)
 
 
 def test_ends_of_what_is_exact_or_not_known():

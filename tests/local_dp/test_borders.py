@@ -9,7 +9,6 @@ from flint import fmpq
 
 from cvxleak import verify
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.exact.rationals import normalized_rows, rational
 from cvxleak.local_dp import (
     MinInformation,
     class_two_distortions,
@@ -22,6 +21,7 @@ from cvxleak.local_dp import (
 )
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.exact import normalized_rows, rational
 from cvxleak.proofs.local_dp import released_ratio
 from cvxleak.sources import SourceSet
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.exact.binomial import clopper_pearson
 from cvxleak.mechanisms import (
     FrequencyEstimate,
     binary_symmetric,
@@ -21,6 +20,7 @@ from cvxleak.mechanisms import (
     identity,
     randomized_response,
 )
+from cvxleak.mechanisms.binomial import clopper_pearson
 from cvxleak.model import Channel
 
 WIDE = Channel([[0.5, 0.2, 0.2, 0.1], [0.1, 0.3, 0.3, 0.3]], ["no", "yes"], ["a", "b", "c", "d"])

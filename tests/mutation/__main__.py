@@ -5,9 +5,9 @@ statements each test reaches. Then, for each mutant, a child process replaces th
 function and runs the tests that reach the changed statement, the nearest first, until one fails. A
 mutant that no test can tell must stand in ``survivors.toml`` with the reason why it is harmless.
 
-Trusted are all functions in ``cvxleak/kernel``, ``cvxleak/proofs`` and ``cvxleak/exact`` and, of
-``cvxleak/model``, ``cvxleak/core/numbers.py`` and ``cvxleak/core/validation.py``, those that are
-called while a certificate is verified.
+Trusted are all functions in ``cvxleak/kernel`` and ``cvxleak/proofs`` and, of ``cvxleak/model``,
+``cvxleak/core/numbers.py`` and ``cvxleak/core/validation.py``, those that are called while a
+certificate is verified.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from cvxleak.exact import balls, rationals
-from cvxleak.proofs import checker
+from cvxleak.kernel import numbers
+from cvxleak.proofs import checker, exact
 from tests.mutation.mutants import Mutant, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 SURVIVORS = Path(__file__).with_name("survivors.toml")
-TRUSTED = tuple(ROOT / "cvxleak" / room for room in ("exact", "kernel", "proofs"))
+TRUSTED = tuple(ROOT / "cvxleak" / room for room in ("kernel", "proofs"))
 FILES = [
     *(file for folder in TRUSTED for file in sorted(folder.rglob("*.py"))),
     *sorted((ROOT / "cvxleak/model").rglob("*.py")),
@@ -260,9 +260,11 @@ def _replace(functions: _Functions, code: dict[tuple[str, int], CodeType], file:
 def _recompute(source: Source, mutant: Mutant, caches: Iterable[Any]) -> None:
     """Forget what the function as it was has left behind."""
     # A mutant may exchange a name for one that its module does not import.
-    for module in (balls, rationals):
-        for name in module.__all__:
-            builtins.__dict__.setdefault(name, getattr(module, name))
+    names = {"float_above": numbers.upper, "float_below": numbers.lower}
+    for module in (numbers, exact):
+        names |= {name: getattr(module, name) for name in module.__all__}
+    for name, found in names.items():
+        builtins.__dict__.setdefault(name, found)
     for cache in caches:
         cache.cache_clear()
     for module in list(sys.modules.values()):

@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import flint
 import pytest
 from flint import arb
 
 from cvxleak.core.errors import CertificateError, CvxleakError
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs.checker import PROVERS
 
 Path = tuple[Any, ...]
@@ -65,7 +66,7 @@ def refused(parts: Parts, changes: Mapping[Path, Any], reason: str) -> None:
 def encloses(parts: Parts, truth: Callable[[], arb] | float, width: float = 1e-12) -> None:
     """Make sure that the parts prove ends on either side of the truth, rounded outwards."""
     lower, upper = ends(parts)
-    with precision(300):
+    with flint.ctx.workprec(300):
         exact = arb(truth() if callable(truth) else truth)
         assert arb(lower) < exact if exact > 0 else lower == 0
         assert exact < arb(upper) if exact > 0 else upper == 0

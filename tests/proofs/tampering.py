@@ -4,8 +4,9 @@ import copy
 
 import numpy as np
 
-from cvxleak.exact.packing import pack, unpack
+from cvxleak.kernel.reading import pack
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.reading import unpack
 
 
 def rebuilt(content):
@@ -47,9 +48,9 @@ def changed(content, path, change):
     for key in path[:-1]:
         node = node[key]
     if _is_packed(node):
-        array = unpack(node).copy()
+        array = unpack(node, "it", "f", node["shape"]).copy()
         array[path[-1]] = change(array[path[-1]])
-        node.update(pack(array))
+        node.update(pack(array, "<f8"))
     else:
         node[path[-1]] = change(node[path[-1]])
     return result

@@ -22,12 +22,13 @@ from cvxleak.audit import (
     total_disclosure,
 )
 from cvxleak.capacities import renyi_capacity
-from cvxleak.exact.packing import pack, unpack
 from cvxleak.kernel.claims import KINDS
+from cvxleak.kernel.reading import pack
 from cvxleak.local_dp import local_dp_epsilon_of_set
 from cvxleak.model import ChannelSet, Mechanism
 from cvxleak.proofs import checker, fixed_prior
 from cvxleak.proofs.checker import PROVERS
+from cvxleak.proofs.reading import unpack
 from cvxleak.queries import parity
 from cvxleak.refinement import refines
 from tests.brackets import Brackets
@@ -111,7 +112,7 @@ def with_number(node, path, change):
     if not isinstance(node, dict) or set(node) != {"dtype", "shape", "data"}:
         node[path[-1]] = change(node[path[-1]])
         return
-    values = unpack(node).copy()
+    values = unpack(node, "it", "fi", node["shape"]).copy()
     with np.errstate(all="ignore"):
         values.flat[path[-1]] = change(values.flat[path[-1]].item())
     node.update(pack(values, node["dtype"]))

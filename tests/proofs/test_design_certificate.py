@@ -5,7 +5,7 @@ import pytest
 
 from cvxleak.core.errors import CvxleakError
 from cvxleak.design import min_distortion, min_leakage
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.model import Distortion
 from cvxleak.proofs import Certificate, verify
 from cvxleak.proofs import design as prover

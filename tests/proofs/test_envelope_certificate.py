@@ -8,7 +8,7 @@ import pytest
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.envelope import failure_probability, optimal_pml_mechanism, pml_envelope
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs import verify
 from cvxleak.proofs.envelope import prove_envelope, prove_failure_probability
 from cvxleak.proofs.pml_mechanism import prove as prove_mechanism

@@ -311,7 +311,7 @@ def test_files_that_cannot_be_read(file):
         ("null", "not a cvxleak certificate"),
         ('"cvxleak-certificate"', "not a cvxleak certificate"),
         ('{"format": "cvxleak-certificate"}', "schema version None"),
-        ('{"format": "cvxleak-certificate", "schema_version": 1}', "expected the parts"),
+        ('{"format": "cvxleak-certificate", "schema_version": 1}', "the certificate: without "),
     ],
 )
 def test_what_is_no_certificate(file, text, reason):

@@ -14,7 +14,7 @@ from cvxleak.design.fixed_prior_bounds import (
     dual_below,
     information_above,
 )
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs import Certificate, verify
 from cvxleak.proofs.fixed_prior import prove_distortion, prove_leakage
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact.balls import precision
-from cvxleak.exact.rationals import normalized_rows
+from cvxleak.kernel.numbers import precision
 from cvxleak.local_dp import min_distortion_local_dp, min_information, min_local_dp
 from cvxleak.measures import privacy_profile
 from cvxleak.proofs import verify
 from cvxleak.proofs.checker import PROVERS
+from cvxleak.proofs.exact import normalized_rows
 from cvxleak.proofs.local_dp import prove, prove_distortion, released_ratio
 from cvxleak.sources import SourceSet
 from tests.proofs.tampering import changed

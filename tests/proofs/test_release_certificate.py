@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls
-from cvxleak.exact.packing import pack, unpack
+from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.reading import pack
 from cvxleak.proofs import verify
+from cvxleak.proofs.bounds.release_law import floats
 from cvxleak.proofs.bounds.simplex_cells import slopes_of_cells
 from cvxleak.proofs.release import prove_distortion, prove_information
 from cvxleak.release import release_lagrangian, release_problem
@@ -93,9 +94,9 @@ def test_no_multipliers_whatever_prove_too_much(certificates, name):
             if parts["multiplier"] > 0:
                 parts["multiplier"] *= float(np.exp(scale * rng.normal()))
             if parts["reference"] is not None:
-                array = unpack(parts["reference"])
-                parts["reference"] = pack(array + scale * rng.normal(size=array.shape))
-        with balls.precision():
+                array = floats(parts["reference"], 3, "it")
+                parts["reference"] = pack(array + scale * rng.normal(size=array.shape), "<f8")
+        with precision():
             lower, upper = prove(certificate.problem, certificate.witness, proof)
         if name == "information":
             assert upper >= attained
@@ -120,13 +121,13 @@ def packed_bomb():
     ("path", "value"),
     [
         (("problem", "joint"), packed_bomb()),
-        (("problem", "joint"), pack(np.full((2, 2, 2), np.nan))),
-        (("problem", "joint"), pack(-TABLE_1)),
-        (("problem", "joint"), pack(np.zeros((2, 2, 2)))),
+        (("problem", "joint"), pack(np.full((2, 2, 2), np.nan), "<f8")),
+        (("problem", "joint"), pack(-TABLE_1, "<f8")),
+        (("problem", "joint"), pack(np.zeros((2, 2, 2)), "<f8")),
         (("problem", "joint"), pack(TABLE_1, "<f4")),
         (("problem", "joint"), TABLE_1[0].tolist()),
-        (("problem", "distortion"), pack(np.eye(3))),
-        (("problem", "distortion"), pack(-np.eye(2))),
+        (("problem", "distortion"), pack(np.eye(3), "<f8")),
+        (("problem", "distortion"), pack(-np.eye(2), "<f8")),
         (("problem", "coalitions"), []),
         (("problem", "coalitions"), None),
         (("problem", "coalitions", 0, "classes"), [0]),
@@ -137,14 +138,14 @@ def packed_bomb():
         (("problem", "coalitions", 0, "budget"), True),
         (("problem", "coalitions", 0, "budget"), "least"),
         (("problem", "coalitions", 0, "extra"), 1),
-        (("witness", "kernel"), pack(np.ones((2, 2, 3)))),
-        (("witness", "kernel"), pack(np.zeros((2, 2, 2)))),
-        (("witness", "kernel"), pack(np.broadcast_to(np.eye(2), (2, 2, 2)))),
+        (("witness", "kernel"), pack(np.ones((2, 2, 3)), "<f8")),
+        (("witness", "kernel"), pack(np.zeros((2, 2, 2)), "<f8")),
+        (("witness", "kernel"), pack(np.broadcast_to(np.eye(2), (2, 2, 2)), "<f8")),
         (("proof", "coalitions"), []),
         (("proof", "coalitions", 0, "multiplier"), -1.0),
         (("proof", "coalitions", 0, "reference"), None),
-        (("proof", "coalitions", 0, "reference"), pack(np.zeros((2, 2, 2)))),
-        (("proof", "coalitions", 0, "reference"), pack(np.full((1, 2, 2), 1e300))),
+        (("proof", "coalitions", 0, "reference"), pack(np.zeros((2, 2, 2)), "<f8")),
+        (("proof", "coalitions", 0, "reference"), pack(np.full((1, 2, 2), 1e300), "<f8")),
         (("proof", "extra"), 1),
     ],
 )
@@ -167,16 +168,18 @@ def test_a_multiplier_needs_a_budget(certificates):
 
 def test_kernels_without_room_are_made_independent_exactly():
     certificate = release_problem(TABLE_1, 0.0, 0.1).solve().certificate
-    kernel = unpack(certificate.witness["kernel"])
+    kernel = floats(certificate.witness["kernel"], 3, "it")
     spoiled = kernel.copy()
     spoiled[0, 0] = spoiled[0, 0][::-1]  # far from independent
-    with balls.precision():
-        ends = prove_distortion(certificate.problem, {"kernel": pack(kernel)}, certificate.proof)
+    with precision():
+        ends = prove_distortion(
+            certificate.problem, {"kernel": pack(kernel, "<f8")}, certificate.proof
+        )
         other = prove_distortion(certificate.problem, certificate.witness, certificate.proof)
         assert ends == other
         try:
             _, upper = prove_distortion(
-                certificate.problem, {"kernel": pack(spoiled)}, certificate.proof
+                certificate.problem, {"kernel": pack(spoiled, "<f8")}, certificate.proof
             )
         except CertificateError:
             return
@@ -203,14 +206,14 @@ def test_cells_have_to_cover():
         two | {"edges": [[0, 1], []]},
         two | {"slopes": [half, half]},
     ):
-        with balls.precision(), pytest.raises(CertificateError):
+        with precision(), pytest.raises(CertificateError):
             slopes_of_cells(spoiled, 2)
 
 
 def test_both_ends_agree_with_decimal_arithmetic(certificates):
     certificate = certificates["budgets"]
     R = Z = X = Y = range(2)
-    kernel = unpack(certificate.witness["kernel"])
+    kernel = floats(certificate.witness["kernel"], 3, "it")
     with localcontext(prec=50):
         total = sum(map(Decimal, TABLE_1.ravel().tolist()))
         p = {(r, z, x): Decimal(float(TABLE_1[r, z, x])) / total for r in R for z in Z for x in X}
@@ -230,7 +233,7 @@ def test_both_ends_agree_with_decimal_arithmetic(certificates):
         }
         for c, (classes, budget) in enumerate([([0, 0], 0.05), ([0, 1], 0.1)]):
             parts = certificate.proof["coalitions"][c]
-            mu, g = Decimal(parts["multiplier"]), unpack(parts["reference"])
+            mu, g = Decimal(parts["multiplier"]), floats(parts["reference"], 3, "it")
             lower -= mu * (Decimal(budget) - (known if c else 0))
             for s in set(classes):
                 psx = [sum(pzx[z, x] for z in Z if classes[z] == s) for x in X]

@@ -11,7 +11,7 @@ import pytest
 import cvxleak
 from cvxleak import Mechanism
 from cvxleak.core import ValidationError
-from cvxleak.exact.binomial import clopper_pearson
+from cvxleak.mechanisms.binomial import clopper_pearson
 from cvxleak.model import Channel
 from cvxleak.queries import count
 from cvxleak.samples import channels_from_counts

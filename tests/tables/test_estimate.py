@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from cvxleak.core.errors import SolveInterrupted, ValidationError
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import ball, precision
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import (
     Channel,
@@ -252,8 +252,8 @@ def test_moments(noise: Any, sign: int, slope: float):
         truth = max(
             mean({y - c: mpmath.mpf(float(p)) for y, p in law_of(noise, c).items()}) for c in counts
         )
-    with balls.precision():
-        bound = float(sums_module._log_moment(noise, sign)(balls.number(slope)))
+    with precision():
+        bound = float(sums_module._log_moment(noise, sign)(ball(slope)))
     exact = float(mpmath.log(truth))
     assert bound >= exact - 1e-12
     if not isinstance(noise, (DiscreteGaussian, Rounded)):

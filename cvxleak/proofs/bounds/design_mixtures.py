@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from flint import arb, fmpq, fmpz
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls
-from cvxleak.exact.rationals import normalized_rows, rational
+from cvxleak.kernel.numbers import upper as float_above
 from cvxleak.model import Channel
+from cvxleak.proofs.exact import normalized_rows, rational
 
 __all__ = ["mixture_above"]
 
@@ -69,4 +69,4 @@ def mixture_above(
         raise CertificateError("the channel has an entry below that of the mixture of its parts")
     for column in zip(*rest, strict=True):
         left -= min(column)
-    return balls.round_up(total + arb(left) * arb(fmpz(values)).log())
+    return float_above(total + arb(left) * arb(fmpz(values)).log())

@@ -37,11 +37,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import reading
-from cvxleak.exact.limits import charge
-from cvxleak.exact.rationals import normalized_rows
+from cvxleak.kernel.budget import charge
 from cvxleak.model import AdditiveQuery, Query, RecordSpace
 from cvxleak.model.joint import joint_query
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import normalized_rows
 
 __all__ = ["Cell", "Generator", "Law", "Rows", "image", "orbits", "types_query"]
 
@@ -257,7 +257,7 @@ def types_query(query: Query) -> Query:
     if count == len(query.values):
         return query
     width = max(sum(k - 1 for k in sizes), 1)
-    charge("steps", sum(sizes) * width, f"{len(classes)} classes of records")
+    charge("ball operations", 2 * sum(sizes) * width)
     contributions: list[Any] = [None] * query.space.records
     offset = 0
     for part, k in zip(classes, sizes, strict=True):
@@ -303,8 +303,7 @@ def orbits(space: RecordSpace, generators: Sequence[Generator]) -> NDArray[np.in
     >>> orbits(RecordSpace.binary(2), [swap]).tolist()
     [0, 1, 1, 2]
     """
-    steps = 2 * space.size * (1 + len(generators))
-    charge("steps", steps, f"{len(generators)} symmetries of {space.size} datasets")
+    charge("ball operations", 4 * space.size * (1 + len(generators)))
     here = np.arange(space.size)
     start = np.tile(here, len(generators) + 1)
     end = np.concatenate([here, *(image(space, generator) for generator in generators)])

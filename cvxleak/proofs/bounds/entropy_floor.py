@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from flint import arb, fmpz
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import dot
+from cvxleak.proofs.exact import ball, entropy
 
 __all__ = ["check_doubt"]
 
@@ -17,8 +18,8 @@ def check_doubt(
 ) -> None:
     """Raise unless F(w) = H(w) + sum w log m of lumped weights is proved to reach the floor."""
     logs = [arb(fmpz(m)).log() for m in multiplicities]
-    doubt = balls.entropy(weights) + balls.dot(weights, logs)
-    if floor is None or not doubt >= balls.number(floor):
+    doubt = entropy(weights) + dot(weights, logs)
+    if floor is None or not doubt >= ball(floor):
         raise CertificateError(
             f"{who} has entropy {float(doubt.mid())!r}, below the floor {floor!r}"
         )

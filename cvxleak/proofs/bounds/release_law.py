@@ -13,8 +13,9 @@ from scipy.sparse.csgraph import connected_components
 
 from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.core.validation import frozen_array
-from cvxleak.exact import balls, reading
-from cvxleak.exact.packing import unpack
+from cvxleak.kernel.numbers import dot, total
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import ball, entropy, mutual_information, normalized
 
 __all__ = ["LEAST", "Ball", "ReleaseLaw", "common_classes", "floats"]
 
@@ -30,15 +31,9 @@ Rows = Sequence[Sequence[Ball]]
 
 def floats(packed: Any, axes: int, name: str) -> NDArray[np.float64]:
     """Return a packed array of finite floats with `axes` axes and at most `SIZE_LIMIT` entries."""
-    reading.parts(packed, {"dtype", "shape", "data"}, name)
-    if packed["dtype"] != "<f8" or not isinstance(packed["shape"], list):
-        raise CertificateError(f"{name}: not a packed array of floats")
-    shape = [reading.count(size, name, 1) for size in packed["shape"]]
-    if len(shape) != axes or np.prod(shape, dtype=object) > SIZE_LIMIT:
-        raise CertificateError(f"{name}: found shape {shape}")
-    array = unpack(packed)
-    if not np.isfinite(array).all():
-        raise CertificateError(f"{name}: found a number that is not finite")
+    array = reading.unpack(packed, name, "f", [None] * axes)
+    if packed["dtype"] != "<f8" or not 0 < array.size <= SIZE_LIMIT:
+        raise CertificateError(f"{name}: found {packed['dtype']} of shape {array.shape}")
     return array
 
 
@@ -103,10 +98,10 @@ class ReleaseLaw:
         if law.min() < 0:
             raise CertificateError("the joint distribution has a negative entry")
         self.requests, self.earlier, self.datasets = law.shape
-        chances = np.array(balls.normalized(law.ravel()), dtype=object).reshape(law.shape)
+        chances = np.array(normalized(law.ravel()), dtype=object).reshape(law.shape)
         self.rows = [(int(z), int(x)) for z, x in np.argwhere(law.sum(axis=0) > 0)]
         self.given = [chances[:, z, x].tolist() for z, x in self.rows]
-        self.weights = [balls.total(given) for given in self.given]
+        self.weights = [total(given) for given in self.given]
         if not isinstance(coalitions, list) or len(coalitions) * self.earlier > SIZE_LIMIT:
             raise CertificateError("the coalitions are not a list, or there are too many")
         self.watchers = [Watcher(parts, self.earlier) for parts in coalitions]
@@ -125,7 +120,7 @@ class ReleaseLaw:
         """Return p(z,x) E[ d(R,j) | z, x ] for each row and output j."""
         columns = list(zip(*distortion, strict=True))
         self.allow(len(self.rows) * len(columns) * self.requests)
-        return [[balls.dot(given, column) for column in columns] for given in self.given]
+        return [[dot(given, column) for column in columns] for given in self.given]
 
     def allow(self, size: int) -> None:
         """Raise if the check would take too long."""
@@ -145,13 +140,13 @@ class ReleaseLaw:
         told = self._told()
         first = np.unique(told, return_index=True)[1]
         if np.array_equal(stored, np.take(stored, first[told], axis=0)):
-            laws = [balls.normalized(stored[place]) for place in first]
+            laws = [normalized(stored[place]) for place in first]
             kernel = [laws[s] for s in told]
         else:
-            kernel = self._independent([balls.normalized(row) for row in stored])
+            kernel = self._independent([normalized(row) for row in stored])
         for watcher in self.watchers:
             if watcher.budget is not None:
-                if not self.leakage(watcher, kernel) <= balls.number(watcher.budget):
+                if not self.leakage(watcher, kernel) <= ball(watcher.budget):
                     raise CertificateError("the kernel does not meet a budget")
         return kernel
 
@@ -220,22 +215,20 @@ class ReleaseLaw:
 
     def room(self, watcher: Watcher) -> Ball:
         """Return the budget less I(S;X), for a coalition that has one."""
-        return (
-            arb(0) if watcher.budget is None else balls.number(watcher.budget) - self.known(watcher)
-        )
+        return arb(0) if watcher.budget is None else ball(watcher.budget) - self.known(watcher)
 
     def paid(self, kernel: Rows) -> Ball:
         """Return sum_c price_c I(R̂,S_c;X)."""
         priced = [watcher for watcher in self.watchers if watcher.price > 0]
-        return balls.total([balls.number(w.price) * self.leakage(w, kernel) for w in priced])
+        return total([ball(w.price) * self.leakage(w, kernel) for w in priced])
 
     def request_information(self, kernel: Rows) -> Ball:
         """Return I(R̂;R)."""
         joint = [
-            [balls.dot(shares, chances) for chances in zip(*self.given, strict=True)]
+            [dot(shares, chances) for chances in zip(*self.given, strict=True)]
             for shares in zip(*kernel, strict=True)
         ]
-        return balls.mutual_information(joint)
+        return mutual_information(joint)
 
     def request_entropy(self, watcher: Watcher | None = None) -> Ball:
         """Return H(R), or H(R|S) for a coalition."""
@@ -286,4 +279,4 @@ def sums(keys: Iterable[Hashable], values: Iterable[Ball]) -> dict[Any, Ball]:
 
 def entropy_of(parts: Mapping[Any, Ball]) -> Ball:
     """Return -sum x log x."""
-    return balls.entropy(parts.values())
+    return entropy(parts.values())

@@ -7,7 +7,8 @@ from typing import Any
 from flint import arb
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls, reading
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import entropy
 
 __all__ = ["slopes_of_cells"]
 
@@ -41,7 +42,7 @@ def slopes_of_cells(cells: Any, size: int) -> list[list[float]]:
                 height = sum(
                     (v * arb(n) for v, n in zip(vertex, slopes[leaves], strict=True)), arb(0)
                 )
-                if not height + balls.entropy(vertex) >= 0:
+                if not height + entropy(vertex) >= 0:
                     raise CertificateError("the slopes of a cell do not bound -H on it")
             leaves += 1
             continue

@@ -8,14 +8,17 @@ with further inequalities the distribution of a ``member`` shows it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flint import fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import reading
-from cvxleak.exact.rationals import dot, from_text, normalized_rows, rational
+from cvxleak.kernel import numbers
+from cvxleak.kernel.numbers import dot, need
+from cvxleak.proofs import reading
+from cvxleak.proofs.exact import normalized_rows, rational
 
 __all__ = [
     "Body",
@@ -29,8 +32,7 @@ __all__ = [
     "worst_case",
 ]
 
-LONGEST = 4_000
-"""Longest text of a fraction that is read."""
+FRACTION = re.compile(r"-?\d+(/\d+)?", re.ASCII)
 
 
 class Body(NamedTuple):
@@ -227,7 +229,7 @@ def _body(value: Any) -> Body:
 
 
 def _law(value: Any, body: Body) -> list[fmpq]:
-    law = [from_text(text, LONGEST) for text in _listed(value, "a distribution", len(body.lower))]
+    law = [_fraction(text) for text in _listed(value, "a distribution", len(body.lower))]
     inside = (
         sum(law, fmpq(0)) == 1
         and all(low <= p for low, p in zip(body.lower, law, strict=True))
@@ -240,11 +242,14 @@ def _law(value: Any, body: Body) -> list[fmpq]:
 
 
 def _exact_number(value: Any, name: str) -> fmpq:
-    return (
-        from_text(value, LONGEST)
-        if isinstance(value, str)
-        else rational(reading.number(value, name))
-    )
+    return _fraction(value) if isinstance(value, str) else rational(reading.number(value, name))
+
+
+@reading.reporting
+def _fraction(text: Any) -> fmpq:
+    """Return a fraction that is written as text."""
+    need(isinstance(text, str) and FRACTION.fullmatch(text), f"{text!r:.40} is not a fraction")
+    return numbers.rational(text)
 
 
 def _listed(value: Any, name: str, size: int | None = None) -> list[Any]:

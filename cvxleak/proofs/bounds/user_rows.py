@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 from flint import arb, fmpq, fmpq_mat
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import reading
-from cvxleak.exact.rationals import rational
+from cvxleak.proofs import reading
 from cvxleak.proofs.bounds.source_sets import exact_numbers
+from cvxleak.proofs.exact import rational
 
 __all__ = ["BALANCED", "OwnRow", "missed", "priced", "read_own", "surplus", "witness_extras"]
 

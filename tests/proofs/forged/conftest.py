@@ -3,14 +3,15 @@
 Tests of functions that do not set the precision themselves use `balls_of_the_checker`.
 """
 
+import flint
 import pytest
 
-from cvxleak.exact.balls import precision
+from cvxleak.kernel.numbers import precision
 
 
 @pytest.fixture(autouse=True)
 def _narrow_balls():
-    with precision(300):
+    with flint.ctx.workprec(300):
         yield
 
 

@@ -8,16 +8,16 @@ import pytest
 from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import reading
-from cvxleak.exact.balls import precision
-from cvxleak.exact.packing import pack
-from cvxleak.exact.rationals import rational
+from cvxleak.kernel.numbers import precision
+from cvxleak.kernel.reading import pack
 from cvxleak.model import AdditiveQuery, Channel, Distortion, RecordSpace
+from cvxleak.proofs import reading
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.bounds.design_rows import Law, Rows, image, orbits, types_query
 from cvxleak.proofs.bounds.user_rows import OwnRow, missed, priced, read_own
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.proofs.design import exact_distortions, forces_constants, most_values, total_above
+from cvxleak.proofs.exact import rational
 from cvxleak.queries import count, from_table, parity
 from tests.proofs.forging import (
     Parts,
@@ -66,7 +66,7 @@ def proof(leakage=None, *, theta=1.0, beta=LOG_3, own=(), **adversary):
     }
 
 
-CHOICES = {"rule": "choices", "inputs": pack(np.array([[0.5, 0.5]]))}
+CHOICES = {"rule": "choices", "inputs": pack(np.array([[0.5, 0.5]]), "<f8")}
 AUDIT = {"rule": "max", "groups": [[CHOICES]]}
 TOTAL = {"output": [0.5, 0.5], "multiplier": 0.0}
 FREE = {"entropy_floor": 0.5, "priors": None}
@@ -154,8 +154,8 @@ FORGED = [
     ("distortion", {("problem", "budget"): LEVEL - 1e-9}, "not proved to be within the budget"),
     ("distortion", {("problem", "budget"): None}, "the problem has no budget"),
     ("priors", {("problem", "objective", "size"): 2}, "no groups of 2 records"),
-    ("priors", {("problem", "objective", "note"): 2}, "the objective: expected the parts"),
-    ("priors", {("problem", "note"): 2}, "the problem: expected the parts"),
+    ("priors", {("problem", "objective", "note"): 2}, "the objective: it has no note"),
+    ("priors", {("problem", "note"): 2}, "the problem: it has no note"),
     ("priors", {("problem", "entropy_floor"): 0.5}, "must be stated exactly once"),
     ("priors", {("problem", "priors"): None}, "must be stated exactly once"),
     ("priors", {("problem", "priors"): []}, "expected a list of distributions"),
@@ -171,15 +171,15 @@ FORGED = [
         {("witness", "channel"): Channel([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]]).to_dict()},
         "the channel has shape",
     ),
-    ("priors", {("witness", "note"): 0}, "the witness: expected the parts"),
-    ("priors", {("proof", "note"): 0}, "the proof: expected the parts"),
-    ("distortion", {("proof", "note"): 0}, "the proof: expected the parts"),
+    ("priors", {("witness", "note"): 0}, "the witness: it has no note"),
+    ("priors", {("proof", "note"): 0}, "the proof: it has no note"),
+    ("distortion", {("proof", "note"): 0}, "the proof: it has no note"),
     ("priors", {("proof", "cuts"): {"0": 1}}, "cuts: expected a list"),
     ("priors", {("proof", "cuts", 0, "multiplier"): -1.0}, "a multiplier is negative"),
     ("distortion", {("proof", "cuts", 0, "multiplier"): -1.0}, "a multiplier is negative"),
     ("priors", {("proof", "sources"): [-1.0]}, "a multiplier is negative"),
     ("priors", {("proof", "sources"): []}, "the multipliers: expected a list of 1"),
-    ("priors", {("proof", "cuts", 0, "note"): 0}, "a cut: expected the parts"),
+    ("priors", {("proof", "cuts", 0, "note"): 0}, "a cut: it has no note"),
     (
         "priors",
         {("proof", "cuts", 0, "records"): []},
@@ -191,7 +191,7 @@ FORGED = [
         "a group of 1 records; the problem has groups of 0",
     ),
     ("priors", {("proof", "cuts", 0, "prior"): 1}, "the problem has no prior 1"),
-    ("priors", {("proof", "cuts", 0, "prior"): -1}, "whole number of at least 0"),
+    ("priors", {("proof", "cuts", 0, "prior"): -1}, r": found -?\d"),
     ("floor", {("proof", "cuts", 0, "weights"): [1.0, 0.0]}, "an adversary has entropy"),
     ("floor", {("proof", "cuts", 0, "weights"): [1.5, -0.5]}, "finite and non-negative"),
     ("floor", {("proof", "cuts", 0, "weights"): [1.0]}, "an adversary: expected a list of 2"),
@@ -214,7 +214,7 @@ FORGED = [
         "the output distribution gives probability 0 to an output",
     ),
     ("dataset", {("proof", "leakage", "output"): [1.0]}, "the output: expected a list of 2"),
-    ("dataset", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
+    ("dataset", {("proof", "leakage", "note"): 1}, "the leakage's proof: it has no note"),
     ("floor", {("proof", "leakage", "note"): 1}, "an upper end: it has no note"),
     ("floor", {("proof", "leakage"): None}, "an upper end: expected an object"),
     ("own", {("proof", "own"): [-0.5, 0.5]}, "a multiplier is negative"),
@@ -269,7 +269,7 @@ FORGED = [
     ("own equation", {("problem", "own", 0, "at_least"): -0.2501}, "misses entry 0 of own"),
     ("own equation", {("problem", "own", 0, "at_least"): -0.2499}, "misses entry 0 of own"),
     ("own", {("problem", "own"): {"0": 1}}, "own: expected a list"),
-    ("own", {("problem", "own", 0, "note"): 1}, "an entry of own: expected the parts"),
+    ("own", {("problem", "own", 0, "note"): 1}, "an entry of own: it has no note"),
     ("own", {("problem", "own", 0, "equal"): 0}, "equal: expected true or false"),
     ("own", {("problem", "own", 0, "entries"): [[2, 0, 1.0]]}, "the channel has no entry 2"),
     ("own", {("problem", "own", 0, "entries"): [[0, 2, 1.0]]}, "the channel has no entry 2"),
@@ -500,7 +500,7 @@ def test_multipliers_of_further_variables_cancel(without_room):
         ((row, back), {"own": [-2.0, 1.0]}, "a multiplier is negative"),
         ((row, back), {"own": [2.0, 1.0], "balance": [0, 0]}, "each once"),
         ((row, back), {"own": [2.0, 1.0], "balance": [2]}, "names an entry that does not exist"),
-        ((row, back), {"own": [2.0, 1.0], "balance": [-1]}, "whole number of at least 0"),
+        ((row, back), {"own": [2.0, 1.0], "balance": [-1]}, r": found -?\d"),
         ((row, row), {"own": [2.0, 1.0], "balance": [1]}, "negative after balancing"),
         ((row, back), {"own": [2.0]}, "own: expected a list of 2"),
     ]:
@@ -568,7 +568,7 @@ def test_a_mixture_is_made_of_its_parts(parts, reason):
 
 def test_what_a_mixture_leaks():
     with precision():
-        assert 0.15 < mixture_above(MIXED, [(0.25, TOLD, 0.6)], 2) < 0.15 + 1e-12
+        assert 0.15 <= mixture_above(MIXED, [(0.25, TOLD, 0.6)], 2) < 0.15 + 1e-12
         # A part of smaller weight leaves a channel of which nothing is known.
         least = 0.125 * 0.6 + 0.125 * math.log(2)
         assert least < mixture_above(MIXED, [(0.125, TOLD, 0.6)], 2) < least + 1e-12
@@ -587,8 +587,8 @@ def test_mixtures_in_certificates():
         "a part of a mixture must not be a mixture",
     )
     refused(parts, {("proof", "leakage", "parts"): {"0": part}}, "parts: expected a list")
-    refused(parts, {("proof", "leakage", "parts", 0, "note"): 1}, "a part: expected the parts")
-    refused(parts, {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts")
+    refused(parts, {("proof", "leakage", "parts", 0, "note"): 1}, "a part: it has no note")
+    refused(parts, {("proof", "leakage", "note"): 1}, "the leakage's proof: it has no note")
     for share in (-0.5, 0.0):
         refused(parts, {("proof", "leakage", "parts", 0, "share"): share}, "must be positive")
 
@@ -635,9 +635,9 @@ def test_rows_are_shared_for_a_reason():
     assert Rows.from_dict({"form": "types"}, parity(2), [], False).query == types_query(parity(2))
     with pytest.raises(CertificateError, match="rows of the form"):
         Rows.from_dict({"form": "none"}, count(2), [], False)
-    with pytest.raises(CertificateError, match="the rows: expected the parts"):
+    with pytest.raises(CertificateError, match="the rows: it has no note"):
         Rows.from_dict({"form": "query", "note": 1}, count(2), [], False)
-    with pytest.raises(CertificateError, match="the rows: expected the parts"):
+    with pytest.raises(CertificateError, match="the rows: without generators"):
         Rows.from_dict({"form": "orbits", "query": count(2).to_dict()}, count(2), [], False)
     assert rows_of(parity(2), "orbits", count(2), [SWAP]).values == [0, 1, 0]
     across = from_table(count(2).space, [[0, 0], [1, 2]])
@@ -719,7 +719,7 @@ def test_laws_are_read_and_spread():
         ({"on": "uniform", "weights": [1.0]}, "a distribution: expected a list of 0"),
         ({"on": "values", "weights": [1.0]}, "a distribution: expected a list of 3"),
         ({"on": "datasets", "weights": [1.0]}, "a distribution: expected a list of 4"),
-        ({"on": "uniform"}, "a distribution: expected the parts"),
+        ({"on": "uniform"}, "a distribution: without weights"),
     ]:
         with pytest.raises(CertificateError, match=reason):
             Law.from_dict(data, count(2))

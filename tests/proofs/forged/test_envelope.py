@@ -2,11 +2,11 @@
 
 import math
 
+import flint
 import numpy as np
 import pytest
 from flint import arb, fmpq
 
-from cvxleak.exact.balls import precision
 from cvxleak.proofs.envelope import ExactLaws
 from tests.proofs.forging import (
     Parts,
@@ -60,7 +60,7 @@ def test_ends_are_rounded_outwards():
     # Three outputs of the one input that counts; e^eps between the ratios, so no rounding in mu.
     lower, upper = ends(ENVELOPE)
     ratio = 1 / (fmpq(1, 4) + fmpq(3, 4) * fmpq(*ENVELOPE.witness["weights"][1].as_integer_ratio()))
-    with precision(300):
+    with flint.ctx.workprec(300):
         assert arb(lower) < arb(ratio).log()
         assert arb(upper) > (2 + arb(2) ** -40).log()
     # At most e^eps p(x) of everything: the value of the witness is a float below the exact one.
@@ -144,9 +144,9 @@ def test_envelopes_take_the_best_symbols_first():
 
 FORGED = [
     (FAILURE, {("problem", "strict"): 0}, "strict: expected true or false"),
-    (FAILURE, {("problem", "note"): 0}, "the problem: expected the parts"),
-    (FAILURE, {("witness", "note"): 0}, "the witness: expected the parts"),
-    (FAILURE, {("proof", "note"): 0}, "the proof: expected the parts"),
+    (FAILURE, {("problem", "note"): 0}, "the problem: it has no note"),
+    (FAILURE, {("witness", "note"): 0}, "the witness: it has no note"),
+    (FAILURE, {("proof", "note"): 0}, "the proof: it has no note"),
     (FAILURE, {("problem", "prior"): [1.5, -0.5]}, "the prior: expected non-negative"),
     (FAILURE, {("problem", "prior"): [0.0, 0.0]}, "a distribution must not sum to zero"),
     (FAILURE, {("problem", "prior"): []}, "the prior: expected non-negative numbers"),
@@ -159,7 +159,7 @@ FORGED = [
     (FAILURE, {("witness", "weights"): [1.0, -0.25]}, "the weights: expected non-negative"),
     (FAILURE, {("witness", "inputs"): [1, 2]}, "input 2 cannot occur"),
     (FAILURE, {("witness", "outputs"): [1, 2]}, "there is no output 2"),
-    (FAILURE, {("witness", "outputs"): [1, -1]}, "whole number of at least 0"),
+    (FAILURE, {("witness", "outputs"): [1, -1]}, r": found -?\d"),
     (FAILURE, {("witness", "inputs"): [1]}, "as many inputs and outputs as weights"),
     (FAILURE, {("witness", "outputs"): [1]}, "as many inputs and outputs as weights"),
     (FAILURE, {("witness", "outputs"): [1, 0, 0]}, "as many inputs and outputs as weights"),
@@ -174,8 +174,8 @@ FORGED = [
     (ENVELOPE, {("problem", "delta"): 1.25}, r"delta must be in \[0, 1\]"),
     (ENVELOPE, {("proof", "level"): 0.0}, "and the level positive"),
     (ENVELOPE, {("proof", "level"): -1.0}, "and the level positive"),
-    (ENVELOPE, {("problem", "note"): 0}, "the problem: expected the parts"),
-    (ENVELOPE, {("proof", "note"): 0}, "the proof: expected the parts"),
+    (ENVELOPE, {("problem", "note"): 0}, "the problem: it has no note"),
+    (ENVELOPE, {("proof", "note"): 0}, "the proof: it has no note"),
     (MECHANISM, {("problem", "epsilon"): -0.25}, r"epsilon must be in \[0, 2000\]"),
     (MECHANISM, {("problem", "epsilon"): 2001.0}, r"epsilon must be in \[0, 2000\]"),
     (MECHANISM, {("problem", "epsilon"): 0.4}, "the witness leaks more than epsilon"),
@@ -185,9 +185,9 @@ FORGED = [
     (MECHANISM, {("proof", "multipliers"): {"0": 1, "1": 2}}, "the multipliers: expected 2 rows"),
     (MECHANISM, {("problem", "utility"): [[1, 0]] * 3}, "the utility: expected 2 rows"),
     (MECHANISM, {("problem", "utility"): [[1], [0]]}, "the utility: expected a list of 2"),
-    (MECHANISM, {("problem", "note"): 0}, "the problem: expected the parts"),
-    (MECHANISM, {("witness", "note"): 0}, "the witness: expected the parts"),
-    (MECHANISM, {("proof", "note"): 0}, "the proof: expected the parts"),
+    (MECHANISM, {("problem", "note"): 0}, "the problem: it has no note"),
+    (MECHANISM, {("witness", "note"): 0}, "the witness: it has no note"),
+    (MECHANISM, {("proof", "note"): 0}, "the proof: it has no note"),
 ]
 
 
@@ -280,7 +280,7 @@ def test_all_that_is_shared_out_has_mass_one():
     lower, _ = ends(parts)
     assert lower == pytest.approx(math.log(7 / 4), abs=1e-12)
     assert ends(tampered(parts, {("witness", "weights"): [1.0, 1.0, 0.5]}))[0] == 0.0
-    with precision(300):
+    with flint.ctx.workprec(300):
         assert arb(lower) < (arb(7) / 4).log()
 
 

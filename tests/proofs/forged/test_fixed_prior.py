@@ -3,10 +3,10 @@
 import math
 import re
 
+import flint
 import pytest
 from flint import arb
 
-from cvxleak.exact.balls import precision
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.proofs.fixed_prior import about, bracket
 from tests.proofs.forging import (
@@ -138,7 +138,7 @@ def test_no_number_proves_too_much(name):
 
 def test_a_sum_is_rounded_outwards():
     lower, upper = ends(PARTS["sum"])
-    with precision(300):
+    with flint.ctx.workprec(300):
         # min over channels of I + s E d is log 2 - log(1 + e^-s).
         exact = arb(2).log() - (1 + (-arb(LOG_3)).exp()).log()
         assert arb(lower) < exact < arb(upper)
@@ -173,7 +173,7 @@ FORGED = [
         },
         "distortion is above the budget",
     ),
-    ("law", {("problem", "privacy"): "local-dp"}, "the problem: expected the parts"),
+    ("law", {("problem", "privacy"): "local-dp"}, "the problem: it has no privacy"),
     ("law", {("problem", "minimize"): "distortion"}, "minimize: found"),
     ("distortion", {("problem", "minimize"): "information"}, "minimize: found"),
     ("law", {("problem", "budget"): -0.25}, "must not be negative"),
@@ -191,9 +191,9 @@ FORGED = [
     ("law", {("problem", "secrets"): [[]]}, "a list of distributions or of tables"),
     ("law", {("problem", "secrets"): [[0.5]]}, "a secret: expected a list of 2"),
     ("law", {("problem", "secrets"): [[1.5, -0.5]]}, "finite and non-negative"),
-    ("law", {("problem", "note"): 1}, "the problem: expected the parts"),
-    ("law", {("witness", "note"): 1}, "the witness: expected the parts"),
-    ("law", {("proof", "note"): 1}, "the proof: expected the parts"),
+    ("law", {("problem", "note"): 1}, "the problem: it has no note"),
+    ("law", {("witness", "note"): 1}, "the witness: it has no note"),
+    ("law", {("proof", "note"): 1}, "the proof: it has no note"),
     ("law", {("witness", "channel"): [[0.75, 0.25]]}, "the channel: expected a list of 2 rows"),
     ("law", {("witness", "channel"): [[1.0], [1.0]]}, "the channel: expected a list of 2"),
     ("law", {("witness", "channel", 0): [1.25, -0.25]}, "finite and non-negative"),
@@ -356,4 +356,4 @@ def test_maximal_leakage_is_no_pml():
 def test_a_problem_of_information_knows_no_privacy():
     parts = tampered(PARTS["law"], {("problem", "privacy"): "local-dp"})
     del parts.problem["secrets"]
-    refused(parts, {}, "the problem: expected the parts")
+    refused(parts, {}, "the problem: without secrets")

@@ -2,13 +2,14 @@
 
 import math
 
+import flint
 import pytest
 from flint import arb, fmpq
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact.balls import precision
-from cvxleak.exact.rationals import exp_above, exp_below, normalized_rows, rational
+from cvxleak.kernel.numbers import precision
 from cvxleak.proofs.bounds.source_sets import exact_numbers, mixture, read_parts, worst_case
+from cvxleak.proofs.exact import exp_above, exp_below, normalized_rows, rational
 from cvxleak.proofs.local_dp import released_ratio
 from tests.proofs.forging import (
     Parts,
@@ -229,7 +230,7 @@ def test_ends_are_rounded_outwards():
     assert rational(ends(small)[0]) < fmpq(1, 15)
     tenths = tampered(PARTS["distortion"], {("proof", "potentials"): ["1/10", "1/10"]})
     assert ends(tenths)[0] == 0.2
-    with precision(300):
+    with flint.ctx.workprec(300):
         two = {("proof", "comparisons"): comparisons(2.0), ("proof", "level"): 2.0}
         assert arb(ends(tampered(PARTS["epsilon at delta"], two))[0]) < arb(2).log()
     # sum_x min_y = 1/2, less 2^-60 for delta: next to a float, and below it.
@@ -249,21 +250,21 @@ FORGED = [
     ("epsilon", {("witness", "channel"): [[0.75, 0.25]]}, "the channel: expected a list of 2"),
     ("epsilon", {("witness", "channel"): [[0.75, 0.25]] * 3}, "the channel: expected a list of 2"),
     ("epsilon", {("witness", "channel"): {"0": 1}}, "the channel: expected a list of 2"),
-    ("epsilon", {("witness", "channel", 0, 1): -0.25}, "rows must be non-negative"),
+    ("epsilon", {("witness", "channel", 0, 1): -0.25}, "finite and non-negative"),
     ("epsilon", {("witness", "channel", 0): [0.0, 0.0]}, "must not sum to zero"),
     ("epsilon", {("witness", "channel", 0): [1.0]}, "the channel does not fit the sources"),
-    ("epsilon", {("witness", "note"): 0}, "the witness: expected the parts"),
-    ("epsilon", {("problem", "note"): 0}, "the problem: expected the parts"),
-    ("epsilon", {("proof", "note"): 0}, "the proof: expected the parts"),
-    ("epsilon at delta", {("proof", "note"): 0}, "the proof: expected the parts"),
+    ("epsilon", {("witness", "note"): 0}, "the witness: it has no note"),
+    ("epsilon", {("problem", "note"): 0}, "the problem: it has no note"),
+    ("epsilon", {("proof", "note"): 0}, "the proof: it has no note"),
+    ("epsilon at delta", {("proof", "note"): 0}, "the proof: it has no note"),
     ("epsilon at delta", {("proof", "level"): 2.5}, "do not exceed the budget"),
     ("epsilon at delta", {("proof", "level"): 0.5}, "do not exceed the budget"),
     ("epsilon at delta", {("proof", "comparisons"): {"0": 1}}, "the comparisons are not a list"),
     ("epsilon at delta", {("proof", "comparisons", 0, "second"): 0}, "two different inputs"),
     ("epsilon at delta", {("proof", "comparisons", 0, "second"): 2}, "two different inputs"),
     ("epsilon at delta", {("proof", "comparisons", 0, "first"): 2}, "two different inputs"),
-    ("epsilon at delta", {("proof", "comparisons", 0, "first"): -2}, "whole number of at least 0"),
-    ("epsilon at delta", {("proof", "comparisons", 0, "note"): 0}, "a comparison: expected"),
+    ("epsilon at delta", {("proof", "comparisons", 0, "first"): -2}, r": found -?\d"),
+    ("epsilon at delta", {("proof", "comparisons", 0, "note"): 0}, "a comparison: it has no note"),
     (
         "epsilon at delta",
         {("proof", "comparisons", 0, "multipliers"): [-0.125, 0.0]},
@@ -303,7 +304,7 @@ FORGED = [
     ),
     ("distortion", {("proof", "potentials"): [0.125, 0.126]}, "potentials do not fit epsilon"),
     ("distortion at delta", {("problem", "epsilon"): 0.9}, "does not meet the privacy level"),
-    ("distortion at delta", {("proof", "level"): 2.0}, "the proof: expected the parts"),
+    ("distortion at delta", {("proof", "level"): 2.0}, "the proof: it has no level"),
 ]
 
 
@@ -324,7 +325,7 @@ SOURCES = [
     ),
     ([], "same number of outcomes"),
     ([{"points": [[]], "polytopes": []}], "must not sum to zero|same number"),
-    ([{"points": [[-0.5, 1.5]], "polytopes": []}], "rows must be non-negative"),
+    ([{"points": [[-0.5, 1.5]], "polytopes": []}], "finite and non-negative"),
     ([{"points": {}, "polytopes": []}], "the points: expected a list"),
     ([{"points": [], "polytopes": [{**BOX, "lower": [-0.25, 0.25]}]}], "a lower bound is negative"),
     ([{"points": [], "polytopes": [{**BOX, "lower": [0.875, 0.0]}]}], "above the upper one"),
@@ -335,8 +336,8 @@ SOURCES = [
         "the upper bounds: expected a list",
     ),
     ([{"points": [], "polytopes": [{**BOX, "bound": [1.0]}]}], "the inequalities: expected a list"),
-    ([{"points": [], "polytopes": [{**BOX, "note": 1}]}], "a polytope: expected the parts"),
-    ([{**EVEN, "note": 1}], "a part of the sources: expected the parts"),
+    ([{"points": [], "polytopes": [{**BOX, "note": 1}]}], "a polytope: it has no note"),
+    ([{**EVEN, "note": 1}], "a part of the sources: it has no note"),
     (
         [{"points": [], "polytopes": [{**ORDERED, "matrix": [[1.0]]}]}],
         "an inequality: expected a list of 2",
@@ -396,8 +397,8 @@ def test_a_mixture_is_the_mean():
         ({"weights": [1.0], "members": [member(0, None)]}, "the members: expected a list of 2"),
         ({"weights": [], "members": [member(0, None)] * 2}, "the weights: expected a list of 1"),
         ({"weights": [1.0, 1.0], "members": [member(0, None)] * 2}, "the weights: expected a list"),
-        ({"weights": [1.0], "members": [{"weight": 0}] * 2}, "a member: expected the parts"),
-        ({"weights": [1.0], "members": [], "note": 1}, "a mixture of sources: expected the parts"),
+        ({"weights": [1.0], "members": [{"weight": 0}] * 2}, "a member: without law"),
+        ({"weights": [1.0], "members": [], "note": 1}, "a mixture of sources: it has no note"),
     ],
 )
 def test_a_mixture_is_one(value, reason):
@@ -412,14 +413,14 @@ LAWS = [
     (["-1/4", "5/4"], None),
     (["1/2"], "a distribution: expected a list of 2"),
     (["1/4", "1/4", "1/2"], "a distribution: expected a list of 2"),
-    ([0.5, 0.5], "written as fractions"),
+    ([0.5, 0.5], "is not a fraction"),
     (["0.5", "0.5"], "is not a fraction"),
     (["1/x", "1/2"], "is not a fraction"),
     (["1/", "1/2"], "is not a fraction"),
     (["/2", "1/2"], "is not a fraction"),
     (["\u0661/2", "1/2"], "is not a fraction"),
     (["1/0", "1/2"], "denominator 0"),
-    (["0" * 4000 + "1", "0"], "written as fractions"),
+    (["0" * 4000 + "1", "0"], "expected a number"),
 ]
 
 
@@ -499,7 +500,7 @@ def test_supports_bound_the_worst_case():
         (lambda s: [{**s[0], "member": ["1", "0"]}, s[1]], "not in its polytope"),
         (lambda s: [s[0], {**s[1], "multipliers": [-0.25]}], "a multiplier is negative"),
         (lambda s: [s[0], {**s[1], "multipliers": []}], "multipliers: expected a list of 1"),
-        (lambda s: [s[0], {**s[1], "note": 1}], "a support: expected the parts"),
+        (lambda s: [s[0], {**s[1], "note": 1}], "a support: it has no note"),
     ],
 )
 def test_supports_are_read_strictly(change, reason):

@@ -8,11 +8,11 @@ import pytest
 from flint import arb
 from scipy.optimize import linprog
 
-from cvxleak.core.errors import CertificateError
-from cvxleak.exact import limits
-from cvxleak.exact.rationals import rational
+from cvxleak.kernel import budget
+from cvxleak.kernel.budget import RefusedError
 from cvxleak.model import ChannelSet
 from cvxleak.proofs import local_dp_of_set
+from cvxleak.proofs.exact import rational
 from cvxleak.proofs.local_dp_of_set import Boxes
 from tests.proofs.forging import Parts, encloses, ends, proves_nothing_false, refused, tampered
 
@@ -76,9 +76,9 @@ def test_a_known_channel():
 
 
 FORGED = [
-    ({("problem", "note"): 1}, "the problem: expected the parts"),
-    ({("witness", "note"): 1}, "the witness: expected the parts"),
-    ({("proof", "note"): 1}, "the proof: expected the parts"),
+    ({("problem", "note"): 1}, "the problem: it has no note"),
+    ({("witness", "note"): 1}, "the witness: it has no note"),
+    ({("proof", "note"): 1}, "the proof: it has no note"),
     ({("problem", "lower", 0): [0.9, 0.9]}, "the set of channels: lower"),
     ({("witness", "most_private", 0): [0.75, 0.5]}, "the set of channels: matrix"),
     ({("witness", "most_private", 0): [0.5, 0.5]}, "not in the set"),
@@ -189,7 +189,7 @@ def test_outputs_that_may_or_must_be_told():
     assert ends(may) == (0.0, math.inf)
     must = with_set([[1, 0], [0.25, 0.5]], [[1, 0], [0.5, 0.75]], [[1, 0], [0.5, 0.5]])
     assert ends(must) == (math.inf, math.inf)
-    refused(must, {("proof", "level"): 2}, "the proof: expected the parts")
+    refused(must, {("proof", "level"): 2}, "the proof: it has no level")
     unused = [[0.5, 0.5, 0], [0.25, 0.75, 0]]
     lower, upper = ends(with_set(unused, unused, unused))
     assert lower == 0
@@ -222,6 +222,6 @@ def test_fractions_are_counted(monkeypatch):
     """Numbers of different rows are added, so that their common denominator counts."""
     long = [f"1/{2**1000 + 1}", f"1/{2**1000 + 3}"]
     parts = tampered(SET, {("proof", "b"): [long, [0, 0]]})
-    monkeypatch.setitem(limits.LIMITS, "steps", 5)
-    with limits.limited(), pytest.raises(CertificateError, match="the multipliers: fractions"):
+    monkeypatch.setitem(budget.LIMITS, "ball operations", 11)
+    with budget.limited(), pytest.raises(RefusedError, match="more than 11 ball operations"):
         ends(parts)

@@ -215,13 +215,13 @@ FORGED = [
     ("law", {("proof", "parts"): {"0": 1}}, "an entry for each part"),
     ("sets", {("proof", "parts"): lambda v: v[:1]}, "an entry for each part"),
     ("sets", {("proof", "parts"): lambda v: [*v, v[0]]}, "an entry for each part"),
-    ("law", {("proof", "parts", 0, "note"): 1}, "an entry of the proof: expected the parts"),
+    ("law", {("proof", "parts", 0, "note"): 1}, "an entry of the proof: it has no note"),
     ("sets", {("proof", "parts", 0, "weight"): -1.0}, "a weight is negative"),
     ("law", {("proof", "parts", 0, "weight"): 0.0}, "all zero"),
-    ("alone", {("witness", "output_supports", 0, 0, "note"): 0}, "a support: expected the parts"),
-    ("law", {("problem", "note"): 0}, "the problem: expected the parts"),
-    ("law", {("witness", "note"): 0}, "the witness: expected the parts"),
-    ("law", {("proof", "note"): 0}, "the proof: expected the parts"),
+    ("alone", {("witness", "output_supports", 0, 0, "note"): 0}, "a support: it has no note"),
+    ("law", {("problem", "note"): 0}, "the problem: it has no note"),
+    ("law", {("witness", "note"): 0}, "the witness: it has no note"),
+    ("law", {("proof", "note"): 0}, "the proof: it has no note"),
 ]
 
 

@@ -9,15 +9,10 @@ import pytest
 
 from cvxleak import verify
 from cvxleak.core.errors import CertificateError, ValidationError
-from cvxleak.exact import reading
-from cvxleak.exact.limits import (
-    LIMITS,
-    charge,
-    charge_records,
-    limited,
-)
-from cvxleak.proofs import bundle
+from cvxleak.kernel.budget import LIMITS, RefusedError, charge, limited
+from cvxleak.proofs import bundle, reading
 from cvxleak.proofs.bundle import members, read_certificates, save_certificates
+from cvxleak.proofs.design import _charge_records as charge_records
 from cvxleak.proofs.format import Certificate, read_json
 from cvxleak.proofs.timed import run_within
 from tests.kernel.test_capacity import symmetric
@@ -154,7 +149,7 @@ def test_a_certificate_comes_back_from_its_file(file):
     [
         ({"format": "cvxleak-certificatf"}, "not a cvxleak certificate"),
         ({"format": "a"}, "not a cvxleak certificate"),
-        ({"note": 1}, "the certificate: expected the parts"),
+        ({"note": 1}, "the certificate: it has no note"),
         ({"problem": []}, "problem: expected an object"),
         ({"witness": None}, "witness: expected an object"),
         ({"proof": 3}, "proof: expected an object"),
@@ -177,7 +172,7 @@ def test_what_the_claim_must_hold():
     data = certified().to_dict()
     for key in data["claim"]:
         claim = {other: part for other, part in data["claim"].items() if other != key}
-        assert "the claim: expected the parts" in verify({**data, "claim": claim}).reason
+        assert f"the claim: without {key}" in verify({**data, "claim": claim}).reason
     for end in ("lower", "upper"):
         for value in ("1", "-inf", True, [0.5], math.nan):
             assert not verify({**data, "claim": {**data["claim"], end: value}}).passed
@@ -270,44 +265,23 @@ def test_checks_end():
 
 
 def test_numbers_and_parts():
-    for value, same in (
-        (({"a": 1}, {"a": 1.0}), True),
-        (({"a": 1}, {"a": 1, "b": 2}), False),
-        (({"a": 1, "b": 2}, {"a": 1}), False),
-        (({}, []), False),
-        (([], {}), False),
-        (([1], (1,)), True),
-        (([1], [1, 2]), False),
-        (((1, 2), [1]), False),
-        (([], "ab"), False),
-        (("ab", []), False),
-        ((1, "1"), False),
-        (("1", 1), False),
-        ((1, None), False),
-        ((None, None), True),
-        ((True, 1), False),
-        ((1, True), False),
-        ((True, True), True),
-        ((1, 2), False),
-    ):
-        assert reading.identical(*value) is same
     for value in (1 << 53, -(1 << 53), 0.5):
         assert reading.number(value, "it") == value
     for value in ((1 << 53) + 1, -(1 << 53) - 1, True, math.inf, math.nan, None, "0.5", "inf"):
         with pytest.raises(CertificateError, match="it: expected a number"):
             reading.number(value, "it")
     for value, found in (
-        ([1, 2], "a list of 2"),
-        ({"a": 1}, "an object"),
-        (1 << 60, "an integer of 61 bits"),
+        ([1, 2], r"\[1, 2\]"),
+        ({"a": 1}, "{'a': 1}"),
+        (1 << 60, r"about 10\^18"),
         (True, "True"),
-        ("a" * 99, "'" + "a" * 39),
+        ("a" * 99, "'a*...a*'"),
     ):
         with pytest.raises(CertificateError, match=f"found {found}$"):
             reading.number(value, "it")
     assert reading.count(0, "it") == 0
     for value in (-1, True, 1.0):
-        with pytest.raises(CertificateError, match="whole number"):
+        with pytest.raises(CertificateError, match="it: found"):
             reading.count(value, "it")
 
 
@@ -316,34 +290,33 @@ def spent(what, amount, *charges):
     with limited():
         for one, *arguments in charges:
             one(*arguments)
-        charge(what, LIMITS[what] - amount, "the rest")
-        with pytest.raises(CertificateError, match="more: the file asks for"):
-            charge(what, 1, "more")
+        charge(what, LIMITS[what] - amount)
+        with pytest.raises(RefusedError, match="the file asks for more"):
+            charge(what, 1)
 
 
 def test_what_a_file_may_ask_for_in_all():
-    spent("steps", 7, (charge, "steps", 3, "a"), (charge, "steps", 4, "b"))
+    spent("ball operations", 7, (charge, "ball operations", 3), (charge, "ball operations", 4))
     written = {"space": {"alphabets": [[[0, 1, 2], 5]]}, "contributions": [[[0], 7], [9], 3]}
-    spent("values in runs", 5 * 3 + 7 * 2, (charge_records, written))
-    spent("values in runs", 2, (charge_records, {"laws": [[[], 1], [[], 1, 1], [[0.5], True]]}))
-    spent("values in runs", 0, (charge_records, {"laws": [[[], -5]], "other": [[[], 5]]}))
-    spent("values in runs", 0, (charge_records, [1]), (charge_records, {"laws": 5}))
-    charge("steps", LIMITS["steps"] + 1, "outside of a file")
-    with limited(), limited(), pytest.raises(CertificateError, match="about 10\\^18 steps"):
-        charge("steps", 10**18, "it")
+    spent("records' values", 5 * 3 + 7 * 2, (charge_records, written))
+    runs = {"alphabets": [[[], 1], [[], 1, 1], [[0.5], True]]}
+    spent("records' values", 2, (charge_records, runs))
+    spent("records' values", 0, (charge_records, {"alphabets": [[[], -5]], "other": [[[], 5]]}))
+    spent("records' values", 0, (charge_records, [1]), (charge_records, {"alphabets": 5}))
+    charge("ball operations", LIMITS["ball operations"] + 1)  # outside of a file
     with limited():
         with limited():
-            charge("steps", LIMITS["steps"], "the inner one")
-        with pytest.raises(CertificateError, match=f"asks for {LIMITS['steps'] + 1} steps"):
-            charge("steps", 1, "the outer one")
+            charge("ball operations", LIMITS["ball operations"])
+        with pytest.raises(RefusedError, match=f"more than {LIMITS['ball operations']} ball"):
+            charge("ball operations", 1)
 
 
 def test_fractions_are_charged_for_their_common_denominator():
     below = (1 << 2000) + 1
     near = f"{below - 1}/{below}"
-    once = 2001**2 >> 20
-    spent("steps", once, (reading.numbers, [near], "it"))
+    once = 2001**2 >> 19
+    spent("ball operations", once, (reading.numbers, [near], "it"))
     for rows, amount in (([[0.5, near]], once), ([[near, 0.5], [near]], 3 * once), ([3, [1]], 0)):
-        spent("steps", amount, (charge_records, {"matrix": rows}))
+        spent("ball operations", amount, (charge_records, {"matrix": rows}))
     for data in ({"other": [[near]]}, {"matrix": 5}, {"matrix": [[near, "a third"]]}):
-        spent("steps", 0, (charge_records, data))
+        spent("ball operations", 0, (charge_records, data))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cvxleak.core.errors import CertificateError
-from cvxleak.exact import limits
+from cvxleak.kernel import budget
+from cvxleak.kernel.budget import RefusedError
 from cvxleak.proofs import refinement
 from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
 
@@ -39,23 +39,23 @@ def test_no_number_proves_too_much(parts, truth):
 
 
 FORGED = [
-    ({("problem", "note"): 1}, "the problem: expected the parts"),
-    ({("witness", "note"): 1}, "the witness: expected the parts"),
-    ({("proof", "note"): 1}, "the proof: expected the parts"),
+    ({("problem", "note"): 1}, "the problem: it has no note"),
+    ({("witness", "note"): 1}, "the witness: it has no note"),
+    ({("proof", "note"): 1}, "the proof: it has no note"),
     ({("problem", "channel"): {"0": [1]}}, "the channel: expected a list of rows"),
     ({("problem", "channel"): []}, "the channel: expected a list of rows"),
     ({("problem", "channel", 1): [1.0]}, "the channel: expected a list of"),
-    ({("problem", "channel", 0): [2.0, -1.0]}, "the channel|rows must be non-negative"),
+    ({("problem", "channel", 0): [2.0, -1.0]}, "the channel|finite and non-negative"),
     ({("problem", "other"): [[1, 0]]}, "must have the same inputs"),
     ({("problem", "other"): [[1, 0]] * 3}, "must have the same inputs"),
-    ({("problem", "other", 0): [2.0, -1.0]}, "rows must be non-negative"),
+    ({("problem", "other", 0): [2.0, -1.0]}, "finite and non-negative"),
     ({("problem", "other", 0): [0, 0]}, "must not sum to zero"),
     ({("witness", "processing"): [[1, 0]]}, "expected a row for each output"),
     ({("witness", "processing"): [[1, 0]] * 4}, "expected a row for each output"),
     ({("witness", "processing"): [[1, 0, 0]] * 2}, "the processing: expected a list of 2"),
-    ({("witness", "processing", 0): [2.0, -1.0]}, "rows must be non-negative"),
+    ({("witness", "processing", 0): [2.0, -1.0]}, "finite and non-negative"),
     ({("proof", "prior"): [0.5, 0.25, 0.25]}, "the prior: expected a list of 2"),
-    ({("proof", "prior"): [1.5, -0.5]}, "rows must be non-negative"),
+    ({("proof", "prior"): [1.5, -0.5]}, "finite and non-negative"),
     ({("proof", "gain"): []}, "the gain: expected a list of rows"),
     ({("proof", "gain"): [[1]]}, "the gain: expected a list of 2"),
     ({("proof", "gain"): [[1, 0], [0, 1], [1]]}, "the gain: expected a list of 2"),
@@ -114,14 +114,17 @@ def test_the_best_action_counts_for_each_channel():
 
 def test_work_is_counted(monkeypatch):
     """2 inputs: 4 products for C R, and for each of 2 actions those of 2 and 2 outputs."""
-    monkeypatch.setitem(limits.LIMITS, "steps", 24)
-    with limits.limited():
+    monkeypatch.setitem(budget.LIMITS, "ball operations", 48)
+    with budget.limited():
         ends(APART)
-    monkeypatch.setitem(limits.LIMITS, "steps", 23)
-    with limits.limited(), pytest.raises(CertificateError, match="for 24 steps in all"):
+    monkeypatch.setitem(budget.LIMITS, "ball operations", 47)
+    with budget.limited(), pytest.raises(RefusedError, match="more than 47 ball operations"):
         ends(APART)
-    # 1024 bits: the products count twice, each number that is read and each of the 9 rows once.
+    # 1024 bits: the products count twice, each number that is read and each of the 9 rows twice.
     bits = {("problem", "channel", 0): [f"1/{2**1023}", f"{2**1023 - 1}/{2**1023}"]}
-    monkeypatch.setitem(limits.LIMITS, "steps", 58)
-    with limits.limited(), pytest.raises(CertificateError, match="for 59 steps in all"):
+    monkeypatch.setitem(budget.LIMITS, "ball operations", 118)
+    with budget.limited():
+        ends(tampered(APART, bits))
+    monkeypatch.setitem(budget.LIMITS, "ball operations", 117)
+    with budget.limited(), pytest.raises(RefusedError, match="more than 117 ball operations"):
         ends(tampered(APART, bits))

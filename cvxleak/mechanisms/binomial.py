@@ -5,10 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from flint import arb, fmpq
 from scipy.special import betainccinv, betaincinv
 
-from cvxleak.exact import balls
+from cvxleak.kernel.numbers import ball, precision
 
 __all__ = ["LARGEST", "clopper_pearson"]
 
@@ -30,7 +29,7 @@ def clopper_pearson(count: int, total: int, tail: Fraction) -> tuple[float, floa
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from cvxleak.exact.binomial import clopper_pearson
+    >>> from cvxleak.mechanisms.binomial import clopper_pearson
     >>> low, high = clopper_pearson(70, 100, Fraction(1, 40))
     >>> round(low, 6), round(high, 6)
     (0.600185, 0.787594)
@@ -38,19 +37,17 @@ def clopper_pearson(count: int, total: int, tail: Fraction) -> tuple[float, floa
     (0.0, 1.0)
     """
     others, low, high = total - count, 0.0, 1.0
-    with balls.precision():
-        most = arb(fmpq(tail.numerator, tail.denominator))
+    with precision():
+        most = ball(tail)
         if count:
             near = float(betaincinv(count, others + 1, float(tail)))
             ends = (near * (1 - step) for step in STEPS)
-            low = next(
-                (p for p in ends if balls.number(p).beta_lower(count, others + 1, 1) <= most), 0.0
-            )
+            low = next((p for p in ends if ball(p).beta_lower(count, others + 1, 1) <= most), 0.0)
         if others:
             near = float(betainccinv(count + 1, others, float(tail)))
             ends = (min(near * (1 + step), 1.0) for step in STEPS)
             high = next(
-                (p for p in ends if (1 - balls.number(p)).beta_lower(others, count + 1, 1) <= most),
+                (p for p in ends if (1 - ball(p)).beta_lower(others, count + 1, 1) <= most),
                 1.0,
             )
     return low, high

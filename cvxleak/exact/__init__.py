@@ -1,1 +1,0 @@
-"""Exact and outward-rounded arithmetic, and the strict reading of files."""
