@@ -388,6 +388,16 @@ def test_a_gain_of_ones_own_needs_a_record_where_records_differ_in_size():
         RecordLeakage(mechanism, 1.2, gain=Own(largest, np.eye(2)))
 
 
+def test_a_matrix_is_about_the_joint_values_of_a_group_of_different_records():
+    mixed = AdditiveQuery(RecordSpace([(0, 1), (0, 1, 2)]), [(0, 1), (0, 1, 2)])
+    mechanism = Mechanism(mixed, randomized_response(4, 1.0))
+    same, known = (
+        RecordLeakage(mechanism, 1.2, size=2, gain=gain).solve(work_limit=1e7)
+        for gain in (GainMatrix(np.eye(6)), Guess())
+    )
+    assert (same.lower, same.upper) == pytest.approx((known.lower, known.upper), rel=1e-6)
+
+
 def test_of_a_real_output_only_the_leakage_is_bounded():
     with pytest.raises(ValidationError, match="real-valued output"):
         RecordLeakage(Mechanism(count(3), Gaussian(1.0)), 1.0, gain=Guess())
