@@ -724,3 +724,11 @@ def test_numbers_of_cases_and_totals_without_end_are_refused():
     wide = Space(tuple(((zero, tuple(one)), 1) for one in units), zero, {zero: 0}, (0,))
     with pytest.raises(RefusedError, match="found very many totals"):
         Channels(wide, {})
+
+
+def test_contexts_of_a_floor_on_the_sum_are_not_cases():
+    statement = ProductLeakage.read(
+        problem(mechanism=Mechanism(parity(3), binary_symmetric(0.1)), entropy_floor=1.0)
+    )
+    # The others' parity is 0 or 1, and they are at three pairs of vertices.
+    assert statement.cases(statement.people(), 0) == 2
