@@ -98,7 +98,7 @@ def array(value: Any, what: str, dtypes: str, columns: int | None = None) -> NDA
     whole = len(data) == size and unpacker.eof and not unpacker.unused_data
     need(whole, f"{what}: another size than its shape says")
     found = np.frombuffer(data, dtype=dtype).reshape(shape)
-    need(dtype[1] == "i" or bool(np.isfinite(found).all()), f"{what}: a number that is not finite")
+    need(bool(np.isfinite(found).all()), f"{what}: a number that is not finite")
     return found
 
 
