@@ -24,7 +24,7 @@ from scipy.linalg import qr
 from cvxleak.audit.worst_adversary.group import Group
 from cvxleak.core.errors import InfeasibleError, SolverError
 from cvxleak.core.validation import Array
-from cvxleak.iterative import meet_entropy_floor
+from cvxleak.iterative.entropy_floor import rounding
 from cvxleak.iterative.formulas import entropy
 from cvxleak.kernel.leakage import check_adversary
 from cvxleak.kernel.numbers import RefusedError, added, law, precision, proved
@@ -35,12 +35,6 @@ __all__ = ["AdversaryClass"]
 IMPLICIT = 1e-9
 """An inequality that no adversary misses by more, in parts of its largest coefficient, is an
 equation; and an adversary may be so far off in floats, who is not yet moved inside."""
-
-ROUNDING = 1e-13
-"""By how much floor and balls have to be met in floats, in parts of 1 + log|X|."""
-
-POINT = 1e-10
-"""Of a ball of at most this radius only the center is tried: floats cannot tell others apart."""
 
 
 class AdversaryClass:
@@ -59,35 +53,34 @@ class AdversaryClass:
 
     def __init__(self, group: Group) -> None:
         self.group, self.center = group, group.lumped.uniform()
-        self._margin = ROUNDING * (1 + group.lumped.max_entropy)
+        # By how much floor and balls have to be met in floats.
+        self._margin = rounding(group.lumped.max_entropy)
         self._possible = np.ones(len(self.center), dtype=bool)
         limits, view = group.limits, group.view.limits
-        linear = [j for j in range(len(view)) if view[j].share == 0]
+        linear = np.flatnonzero(limits.shares == 0).tolist()
+        self._balls = np.flatnonzero(limits.shares).tolist()
         self._equal = [j for j in linear if j + 1 in linear and _opposite(view[j], view[j + 1])]
-        twins = {j + 1 for j in self._equal}
-        self._most = [j for j in linear if j not in twins | {*self._equal}]
+        self._most = [j for j in linear if not {j, j - 1} & {*self._equal}]
         self._implicit: list[int] = []
-        self._balls = [j for j in range(len(view)) if j not in linear]
+        # Of a ball that small only the center is tried: floats cannot tell others apart.
+        points = [view[j] for j in self._balls if limits.bounds[j] <= self._margin]
+        self._points = [
+            ball.center(group.view.counts) for ball in points if ball.center is not None
+        ]
         # Scaled, so that units do not matter.
         size = np.maximum(np.abs(limits.coefficients).max(axis=1, initial=0.0), 1e-300)
         size[self._balls] = 1.0
-        self._size = size
         self._c, self._d = limits.coefficients / size[:, None], limits.bounds / size
         if len(view):
-            inside = self._inside() if linear else self.center
-            self.center = self._doubtful(inside)
+            self.center = self._doubtful(self._inside() if linear else self.center)
             self.written(self.center)
 
     def meet(self, weights: Array) -> Array:
         """Return the first adversary, in floats, on the way from a distribution to the center."""
-        if not len(self._d):
-            return meet_entropy_floor(weights / weights.sum(), self.group.lumped, self.group.floor)
         w = self._onto_equations(weights)
-        if not self._off(w) <= IMPLICIT:
+        if self._slack(w) == -np.inf:
             w = self._onto_equations(0.9 * weights + 0.1 * self.center)
-        low, high = 0.0, 1.0
-        if self._slack(w) >= 0:
-            high = 0.0
+        low, high = 0.0, float(self._slack(w) < 0)
         while high - low > 1e-16 + 1e-9 * low:
             share = (low + high) / 2
             inside = self._slack((1 - share) * w + share * self.center) >= 0
@@ -107,9 +100,7 @@ class AdversaryClass:
         share = 0.0
         while True:
             mixed = (1 - share) * weights + share * self.center
-            tried = 0
             for held in self._ways(mixed):
-                tried += 1
                 with precision():
                     exact = law([proved(x) for x in held])
                     try:
@@ -118,7 +109,7 @@ class AdversaryClass:
                         continue
                 return np.array([_float(x) for x in exact]), held
             if share == 1.0:
-                raise InfeasibleError(self._near(tried))
+                raise InfeasibleError(self._near())
             share = min(1.0, max(1e-13, 8 * share))
 
     # Where adversaries are -----------------------------------------------------------------------
@@ -141,9 +132,13 @@ class AdversaryClass:
         if q.value is None or a.value is None or slack.value is None:
             if "infeasible" not in status:
                 raise SolverError(f"adversaries: {status}")
+            limits, linear = self.group.limits, self.group.limits.shares == 0
+            missed = limits.coefficients[linear] @ q - limits.bounds[linear]
+            rules = [cp.sum(q) == 1, q >= 0, missed <= a]
+            attempt(cp.Problem(cp.Minimize(a), rules))
             raise InfeasibleError(
                 "adversaries: no prior meets the constraints; every prior violates one of them by "
-                f"at least {self._least_violation():.3g}"
+                f"at least {np.inf if a.value is None else float(a.value):.3g}"
             )
         free = slack.value > 0.5
         self._possible: NDArray[np.bool_] = free[:n]
@@ -151,31 +146,17 @@ class AdversaryClass:
         self._most = [j for j in self._most if j not in self._implicit]
         return self._onto_equations(q.value / a.value)
 
-    def _least_violation(self) -> float:
-        import cvxpy as cp
-
-        w, most = cp.Variable(len(self.center), nonneg=True), cp.Variable()
-        limits, linear = self.group.limits, [j for j in range(len(self._d)) if j not in self._balls]
-        missed = limits.coefficients[linear] @ w - limits.bounds[linear]
-        rules: Any = [cp.sum(w) == 1, missed <= most]
-        attempt(cp.Problem(cp.Minimize(most), rules))
-        return np.inf if most.value is None else float(most.value)
-
     def _doubtful(self, inside: Array) -> Array:
         """Return an adversary with much slack in floor and balls, and some in linear limits."""
-        view = self.group.view
-        points = [view.limits[j] for j in self._balls if self._d[j] <= POINT]
-        if points and points[0].center is not None:
-            return self._onto_equations(np.array(list(map(_float, points[0].center(view.counts)))))
+        if self._points:
+            return self._onto_equations(np.array(list(map(_float, self._points[0]))))
         center = self._onto_equations(self.group.lumped.uniform())
-        met = self._off(center) <= self._margin
-        if met and self._slack(center) > self._margin:
+        if self._slack(center) > self._margin:
             return center
         most, found = self._most_doubtful()
-        mixed = [
-            (1 - share) * found + share * inside for share in (0.0, *10.0 ** np.arange(-10, 0))
-        ]
-        best = max([center, *mixed] if met else mixed, key=self._slack)
+        shares = (0.0, *10.0 ** np.arange(-10, 0))
+        mixed = [(1 - share) * found + share * inside for share in shares]
+        best = max([center, *mixed], key=self._slack)
         if not self._slack(best) >= -IMPLICIT:
             raise InfeasibleError(self._why(min(most, 0.0)))
         return best
@@ -209,25 +190,23 @@ class AdversaryClass:
     def _ends(self) -> Array:
         return np.append(1.0, self._d[[*self._equal, *self._implicit]])
 
-    def _off(self, w: Array) -> float:
-        """Return by how much a distribution misses equations."""
-        return float(np.abs(self._equations @ w - self._ends).max())
-
     def _slack(self, w: Array) -> float:
         """Return the least slack of a distribution in all but equations, less what rounding takes.
 
-        It is negative where a limit is not met.
+        It is negative where a limit is not met, and -inf where an equation is not.
         """
-        limits = self.group.limits
+        if not np.abs(self._equations @ w - self._ends).max() <= IMPLICIT:
+            return -np.inf
+        shares, floor = self.group.limits.shares, self.group.floor
         doubt = float(entropy(w, self.group.lumped.log_multiplicity))
-        slack = self._d - self._c @ w + limits.shares * doubt
-        rounding = np.where(limits.shares > 0, self._margin, 1e-15)
-        slack = (slack - rounding)[[*self._most, *self._balls]]
-        floor = doubt - self.group.floor - self._margin if self.group.floor > 0 else np.inf
-        return float(min(slack.min(initial=np.inf), floor))
+        slack = self._d - self._c @ w + shares * doubt - np.where(shares > 0, self._margin, 1e-15)
+        least = slack[[*self._most, *self._balls]].min(initial=np.inf)
+        return float(min(least, doubt - floor - self._margin if floor > 0 else np.inf))
 
     def _onto_equations(self, weights: Array) -> Array:
         """Return weights, changed in proportion, for which the equations hold in floats."""
+        if not len(self._d):
+            return weights / weights.sum()
         w = np.where(self._possible, np.maximum(weights, 1e-300), 0.0)
         w, table, ends = w / w.sum(), self._equations, self._ends
         missed = ends - table @ w
@@ -250,12 +229,9 @@ class AdversaryClass:
 
     def _ways(self, weights: Array) -> Iterator[list[Any]]:
         """Yield lists that may stand for a distribution in a file."""
-        view = self.group.view
-        for limit in (view.limits[j] for j in self._balls if self._d[j] <= POINT):
-            if limit.center is not None:
-                center = limit.center(view.counts)
-                yield list(map(str, center))
-                weights = np.array(list(map(_float, center)))
+        for point in self._points:
+            yield list(map(str, point))
+            weights = np.array(list(map(_float, point)))
         if not self._equal and not self._implicit:
             yield weights.tolist()
             return
@@ -307,23 +283,18 @@ class AdversaryClass:
             f"other constraints; each misses one of them by at least {-slack:.3g} nats"
         )
 
-    def _near(self, tried: int) -> str:
-        if not tried:
-            return (
-                "adversaries: no prior was found that meets the equations exactly, although some "
-                "meet them up to rounding; if equations are redundant, state each only once, or "
-                "use at_least and at_most slightly apart"
-            )
+    def _near(self) -> str:
         doubt = float(entropy(self.center, self.group.lumped.log_multiplicity))
         away = [
-            f"{float(self._c[j] @ self.center) - doubt!r} from its reference, which has the radius "
-            f"{float(self._d[j])!r}"
+            f" and is {float(self._c[j] @ self.center) - doubt!r} from its reference, which has "
+            f"the radius {float(self._d[j])!r}"
             for j in self._balls
         ]
         return (
             "adversaries: no prior was found that provably meets the constraints, although some "
-            "meet them up to rounding; the nearest one has "
-            + " and is ".join([f"entropy {doubt!r} for the floor {self.group.floor!r}", *away])
+            f"meet them up to rounding; the nearest one has entropy {doubt!r} for the floor "
+            f"{self.group.floor!r}{''.join(away)}; if equations are redundant, state each only "
+            "once, or use at_least and at_most slightly apart"
         )
 
 

@@ -49,7 +49,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cvxleak.audit.worst_adversary.interior_point import (
     LEFT,
@@ -84,7 +83,7 @@ BATCH_BYTES = 1 << 26
 
 
 @dataclass
-class Solution(Batch):
+class Solution:
     """What `CellDual.solve` found for each node.
 
     Attributes
@@ -95,8 +94,6 @@ class Solution(Batch):
         lam, nu by output and value, kappa, theta.
     rays : array, shape (B, |Y|, k)
         x_{y,j} of the maximizing w: where the next split is chosen.
-    pi : array, shape (B, k)
-        Its distribution of A.
     weights : array, shape (B, N)
         The maximizing w itself (only nearly feasible), a start for the local search.
     """
@@ -104,7 +101,6 @@ class Solution(Batch):
     bound: Array
     numbers: Array
     rays: Array
-    pi: Array
     weights: Array
 
 
@@ -209,71 +205,37 @@ class CellDual:
         accuracy: Array,
         *,
         stop: Callable[[], bool] = never,
-        rounds: int = 1,
         price: Array | None = None,
         miss: float = MISS,
     ) -> Solution:
         """Minimize U from the given numbers; see `minimize` for when a node is done.
 
-        In each round a tangent of the gain is added where the neediest node needs it. A `price` is
-        one for each node, shape (B, N).
+        A `price` is one for each node, shape (B, N). A tangent of the gain is added for the nodes to
+        come where one of these lacks it most.
         """
         threshold = np.broadcast_to(threshold, len(vertices))
         prices = self.price[None] if price is None else self._by_value(price.T).transpose(2, 0, 1)
         prices = np.broadcast_to(prices, (len(vertices), *self.price.shape))
-        best = self._minimized(
-            vertices, prices, self.padded(numbers), threshold, accuracy, stop, miss
-        )
-        for _ in range(rounds):
-            lacking = self.objective.missing(best.pi, self.tangents)
-            lacking[(best.bound <= threshold) | (lacking <= accuracy / 2)] = 0.0
-            again = np.flatnonzero(lacking)
-            if not len(again) or len(self.tangents) >= MOST_TANGENTS or stop():
-                break
-            more = self.objective.touching(best.pi[[lacking.argmax()]])
-            self.tangents = np.vstack([self.tangents, more])
-            best.numbers = self.padded(best.numbers)
-            found = self._minimized(
-                vertices[again],
-                prices[again],
-                best.numbers[again],
-                threshold[again],
-                accuracy[again],
-                stop,
-                miss,
-            )
-            better = found.bound < best.bound[again]
-            best.put(again[better], found.take(better))
-        return best
-
-    def padded(self, numbers: Array) -> Array:
-        """Return numbers with zeros for tangents that there were not."""
-        return np.pad(numbers, [(0, 0), (0, self.width - numbers.shape[1])])
-
-    def _minimized(
-        self,
-        vertices: Array,
-        price: Array,
-        numbers: Array,
-        threshold: Array,
-        accuracy: Array,
-        stop: Callable[[], bool],
-        miss: float,
-    ) -> Solution:
         # U is not smooth at lam = 0. Keeping lam above its least costs at most accuracy / 4, since
         # dU/dlam = F - b is at most log|X| - b.
-        nodes = Nodes.of(self, vertices, price, accuracy / (4 * max(self.surplus, 1e-3)))
+        nodes = Nodes.of(self, vertices, prices, accuracy / (4 * max(self.surplus, 1e-3)))
         start = nodes.multipliers(vertices, numbers)
         bound, z, last = minimize(nodes, start, threshold, accuracy, stop, miss)
         weights = (last.pi[..., None] * last.v)[:, self.place[0], self.place[1]]
         rays = np.maximum(last.gradient[:, 1 : 1 + self.pairs], 0.0).reshape(nodes.offset.shape)
         lost = ~np.isfinite(weights).all(axis=1)
         last.pi[lost], weights[lost], rays[lost] = 1 / self.values, 1 / weights.shape[1], 0.0
-        return Solution(bound, nodes.numbers(z), rays, last.pi, weights)
+        solution = Solution(bound, nodes.numbers(z), rays, weights)
+        lacking = self.objective.missing(last.pi, self.tangents)
+        lacking[(bound <= threshold) | (lacking <= accuracy / 2)] = 0.0
+        if lacking.any() and len(self.tangents) < MOST_TANGENTS:
+            more = self.objective.touching(last.pi[[lacking.argmax()]])
+            self.tangents = np.vstack([self.tangents, more])
+        return solution
 
 
 @dataclass
-class Nodes:
+class Nodes(Batch):
     """U for a batch of nodes, as a function of z = (lam - least, mu, kappa, theta).
 
     `inverse[b, y, a, j]` is V_y^{-1}, and `offset[b, y, a]` V_y^{-1} G(V_y); `factor[b, a, i]` is
@@ -304,17 +266,6 @@ class Nodes:
         if len(dual.tangents):
             factor[..., dual.limits.stop :] = -dual.objective.tangents(dual.tangents).T
         return cls(dual, price, inverse, (inverse @ heights[..., None])[..., 0], factor, least)
-
-    def take(self, chosen: NDArray[np.bool_]) -> Nodes:
-        """Return some of the nodes."""
-        return Nodes(
-            self.dual,
-            self.price[chosen],
-            self.inverse[chosen],
-            self.offset[chosen],
-            self.factor[chosen],
-            self.least[chosen],
-        )
 
     @property
     def summed(self) -> slice:

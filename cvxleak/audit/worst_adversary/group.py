@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from flint import arb, fmpz
-from scipy.special import entr
+from scipy.special import entr, lambertw
 
 from cvxleak.audit.worst_adversary.objective import Objective
 from cvxleak.capacities.outputs import merge_outputs
@@ -21,16 +21,13 @@ from cvxleak.kernel.view import View
 from cvxleak.model import Limits, Lumped
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 
-__all__ = ["Group", "Term"]
+__all__ = ["LEAST", "Group", "Term"]
 
 Term = dict[str, Any]
 """A term of a proof, as a file holds it."""
 
-ROUNDS = 20
-"""How often a share is improved that costs what it may."""
-
-LEAST = 1e-200
-"""Probabilities of reference distributions are raised to this: their logarithms are taken."""
+LEAST = 2.0**-100
+"""Probabilities are raised to this where their logarithms are taken: single floats hold it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +128,7 @@ class Group:
 
         I(A;Y) is at most (I(A;Y') + h(s)) / (1 - s) for the smoothed Y'; `raised` says so.
         """
-        s = loss
-        for _ in range(ROUNDS):
-            s = loss / (1 - np.log(s))  # h(s) < s (1 - log s)
+        s = -loss / lambertw(-loss / np.e, -1).real  # h(s) < s (1 - log s) = loss
         outputs = self.lumped.rows.shape[1]
         rows = (1 - s) * self.lumped.rows + s / outputs
         lumped = replace(self.lumped, rows=rows / rows.sum(axis=1, keepdims=True))

@@ -11,7 +11,7 @@ for a tau that falls with the duality gap sum z slack. Some multipliers may have
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -50,11 +50,12 @@ def never() -> bool:
 
 @dataclass
 class Batch:
-    """Arrays about the problems of a batch, along the first axis."""
+    """Arrays about the problems of a batch, along the first axis, and what all share."""
 
     def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Self:
         """Return those of some problems."""
-        return type(self)(**{name: own[chosen] for name, own in vars(self).items()})
+        arrays = {name: own for name, own in vars(self).items() if isinstance(own, np.ndarray)}
+        return replace(self, **{name: own[chosen] for name, own in arrays.items()})
 
     def put(self, chosen: NDArray[np.intp] | NDArray[np.bool_], other: Self) -> None:
         """Take over another's for some problems."""

@@ -31,13 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from cvxleak.audit.worst_adversary.group import Group
+from cvxleak.audit.worst_adversary.group import LEAST, Group
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.solvers.conic import attempt
 
 __all__ = [
-    "LEAST_PROBABILITY",
     "TimeSharing",
     "Value",
     "mirrored",
@@ -45,9 +44,6 @@ __all__ = [
     "short_law",
     "values_of",
 ]
-
-LEAST_PROBABILITY = 2.0**-100
-"""Probabilities of t are raised to this: no t_y may be 0, and single floats hold it."""
 
 FIRST_STEPS, LAST_STEPS = 25, 2000
 """Steps of the ascent from all starts, and from the best of them."""
@@ -67,7 +63,7 @@ def short(x: Array | float) -> Array:
 
 def short_law(x: Array) -> Array:
     """Return a distribution in few digits, without zeros; it sums to 1 but for rounding."""
-    return short(np.maximum(x / x.sum(), LEAST_PROBABILITY))
+    return short(np.maximum(x / x.sum(), LEAST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +251,7 @@ class TimeSharing:
         index = np.asarray(group.lumped.value_index)
         own = []
         for a in range(len(group.lumped.values)):
-            laws = np.array([weights[index == a], uniform[index == a]]) + LEAST_PROBABILITY
+            laws = np.array([weights[index == a], uniform[index == a]]) + LEAST
             own.append(laws / laws.sum(axis=1, keepdims=True))
         best = made = cls.at(group, weights @ group.lumped.rows, multipliers, own)
         columns = own
