@@ -210,8 +210,8 @@ class CellDual:
     ) -> Solution:
         """Minimize U from the given numbers; see `minimize` for when a node is done.
 
-        A `price` is one for each node, shape (B, N). A tangent of the gain is added for the nodes to
-        come where one of these lacks it most.
+        A `price` is one for each node, shape (B, N). If a node lacks a tangent of the gain, the
+        one that is missed most is added, for the nodes to come.
         """
         threshold = np.broadcast_to(threshold, len(vertices))
         prices = self.price[None] if price is None else self._by_value(price.T).transpose(2, 0, 1)
