@@ -12,7 +12,7 @@ import numpy as np
 
 from cvxleak.core.validation import Array
 
-__all__ = ["BestFirst", "Bounded", "Leaf"]
+__all__ = ["NUMBERS", "BestFirst", "Bounded", "Leaf"]
 
 
 class Leaf(Protocol):
@@ -26,6 +26,10 @@ class Leaf(Protocol):
 
 TOGETHER = 32
 """Nodes that are bounded at once, if a batch may be that large, however few are open."""
+
+NUMBERS = 1 << 20
+"""About how many numbers the arrays of a batch may have. From a sixteenth to eight times of it the
+problems of the bank take as long."""
 
 L = TypeVar("L", bound=Leaf)
 R = TypeVar("R")

@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.linalg import qr
 
 from cvxleak.audit.worst_adversary.group import Group
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.errors import InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.iterative.entropy_floor import rounding
@@ -31,10 +32,6 @@ from cvxleak.kernel.numbers import RefusedError, added, law, precision, proved
 from cvxleak.solvers.conic import attempt
 
 __all__ = ["AdversaryClass"]
-
-IMPLICIT = 1e-9
-"""An inequality that no adversary misses by more, in parts of its largest coefficient, is an
-equation; and an adversary may be so far off in floats, who is not yet moved inside."""
 
 
 class AdversaryClass:
@@ -117,7 +114,8 @@ class AdversaryClass:
     def _inside(self) -> Array:
         """Return a distribution with slack in all linear limits that leave any; find the others.
 
-        With w = q / a all slacks that can be positive can be 1.
+        With w = q / a all slacks that can be positive can be 1; an inequality that no adversary
+        misses by more than a hair is an equation.
         """
         import cvxpy as cp
 
@@ -125,7 +123,7 @@ class AdversaryClass:
         inequalities = sparse.vstack([-sparse.eye(n), sparse.csr_matrix(self._c[self._most])])
         sides = np.concatenate([np.zeros(n), self._d[self._most]])
         q, a, slack = cp.Variable(n), cp.Variable(), cp.Variable(len(sides))
-        rules: list[Any] = [slack >= 0, slack <= 1, a >= 1, a <= 1 / IMPLICIT]
+        rules: list[Any] = [slack >= 0, slack <= 1, a >= 1, a <= 1 / HAIR]
         rules += [inequalities @ q + slack <= sides * a]
         rules += [self._equations @ q == self._ends * a]
         status = attempt(cp.Problem(cp.Maximize(cp.sum(slack)), rules))
@@ -157,7 +155,7 @@ class AdversaryClass:
         shares = (0.0, *10.0 ** np.arange(-10, 0))
         mixed = [(1 - share) * found + share * inside for share in shares]
         best = max([center, *mixed], key=self._slack)
-        if not self._slack(best) >= -IMPLICIT:
+        if not self._slack(best) >= -HAIR:
             raise InfeasibleError(self._why(min(most, 0.0)))
         return best
 
@@ -195,7 +193,7 @@ class AdversaryClass:
 
         It is negative where a limit is not met, and -inf where an equation is not.
         """
-        if not np.abs(self._equations @ w - self._ends).max() <= IMPLICIT:
+        if not np.abs(self._equations @ w - self._ends).max() <= HAIR:
             return -np.inf
         shares, floor = self.group.limits.shares, self.group.floor
         doubt = float(entropy(w, self.group.lumped.log_multiplicity))

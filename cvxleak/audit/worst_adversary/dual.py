@@ -51,7 +51,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxleak.audit.worst_adversary.interior_point import (
-    LEFT,
     MISS,
     Batch,
     Point,
@@ -62,6 +61,7 @@ from cvxleak.audit.worst_adversary.objective import INFORMATION, MOST_TANGENTS, 
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Limits, Lumped
+from cvxleak.solvers.best_first import NUMBERS
 from cvxleak.solvers.knapsack import largest_rows
 
 __all__ = ["CellDual", "Solution"]
@@ -69,17 +69,9 @@ __all__ = ["CellDual", "Solution"]
 SMALLEST = 1e-3
 """Least multiplier to start from: U has to be smooth enough to go far from a parent's."""
 
-LEFT_OF_LAM = 0.3
-"""Least share of lam that a step leaves: with lam the Hessian changes fast, and a lam that is too
-small too soon hardly recovers. With 0.005, a count of 8 with geometric noise at half of log|X| is
-open by 12 % after as many nodes as close it."""
-
 LARGEST = 1e5
 """Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of
 radius 0, it would grow without limit, and nothing would be left of what it proves but rounding."""
-
-BATCH_BYTES = 1 << 26
-"""About how much memory the arrays of one batch may take."""
 
 
 @dataclass
@@ -174,7 +166,7 @@ class CellDual:
     @property
     def batch(self) -> int:
         """Number of nodes whose arrays fit into memory together."""
-        return max(1, BATCH_BYTES // (8 * (6 * self.width**2 + 4 * self.columns.size)))
+        return max(1, NUMBERS // (6 * self.width**2 + 4 * self.columns.size))
 
     def first(self) -> Array:
         """Return the numbers to start the whole region from."""
@@ -271,11 +263,6 @@ class Nodes(Batch):
     def summed(self) -> slice:
         """The multipliers of tangents have a known sum."""
         return slice(self.dual.limits.stop, None)
-
-    @property
-    def left(self) -> Array:
-        """The least share of each multiplier that a step leaves."""
-        return np.where(np.arange(self.dual.width) == 0, LEFT_OF_LAM, LEFT)
 
     def multipliers(self, vertices: Array, numbers: Array) -> Array:
         """Return the z to start from."""

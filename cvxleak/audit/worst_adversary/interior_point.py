@@ -20,13 +20,10 @@ from numpy.typing import NDArray
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 
-__all__ = ["LEFT", "MISS", "Batch", "Point", "Problem", "minimize", "never"]
+__all__ = ["MISS", "Batch", "Point", "Problem", "minimize", "never"]
 
 ITERATIONS = 60
 """Most Newton steps of a problem."""
-
-NOTHING = 1e-3
-"""Share of the accuracy that a gap cannot be worth more steps."""
 
 CENTERED = 30.0
 """Most by which a product of a multiplier and its slack is off the one that a step aims at."""
@@ -34,8 +31,8 @@ CENTERED = 30.0
 MISS = 1e-2
 """By how much slacks may be off the gradient where only U counts, not what maximizes."""
 
-LEFT = 0.005
-"""Least share of a slack that a step leaves, and of most multipliers."""
+LEFT = 0.1
+"""Least share of a multiplier or a slack that a step leaves. @LEFT"""
 
 STIFF = 1e3
 """How much a change of a sum that is known counts in a step."""
@@ -80,11 +77,6 @@ class Problem(Protocol[P]):
         """The multipliers, perhaps none, whose sum is known."""
         ...
 
-    @property
-    def left(self) -> Array:
-        """The least share of each multiplier that a step leaves."""
-        ...
-
     def at(self, z: Array) -> P:
         """Return U and its derivatives."""
         ...
@@ -124,8 +116,7 @@ def minimize(
         miss = np.abs(point.gradient - slack).sum(axis=1)
         above = (point.value - 4 * gap - miss > threshold) & np.isfinite(threshold)
         done = (miss <= allowed) & (above & (iteration >= 2) | (gap <= accuracy))
-        # A gap that small does not fall any more, or only in the last digits.
-        done |= (point.value <= threshold) | np.isnan(point.value) | (gap <= NOTHING * accuracy)
+        done |= (point.value <= threshold) | np.isnan(point.value)
         if done.all() or iteration == ITERATIONS or stop():
             break
         if done.any():
@@ -142,7 +133,7 @@ def _step(problem: Problem[P], z: Array, slack: Array, point: P) -> tuple[Array,
     spend(1e6 + len(z) * (3e4 + z.shape[1] ** 3))
     tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
     dz = _direction(point.hessian, slack / z, tau / z - point.gradient, problem.summed)
-    step = _longest(z, dz, problem.left)
+    step = _longest(z, dz)
     trial = problem.normalized(z + step * dz)
     new = problem.at(trial)
     # A step that the local model did not foresee is cut.
@@ -156,7 +147,7 @@ def _step(problem: Problem[P], z: Array, slack: Array, point: P) -> tuple[Array,
         trial[bad] = problem.normalized(z[bad] + step[bad] * dz[bad])
         new.put(bad, problem.take(bad).at(trial[bad]))
     change = (tau - slack * dz) / z - slack
-    slack = slack + _longest(slack, change, LEFT) * change
+    slack = slack + _longest(slack, change) * change
     slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
     return trial, slack, new
 
@@ -176,7 +167,7 @@ def _direction(hessian: Array, diagonal: Array, right: Array, summed: slice) -> 
     return scale * np.linalg.solve(matrix, (scale * right)[..., None])[..., 0]
 
 
-def _longest(values: Array, steps: Array, left: Array | float) -> Array:
+def _longest(values: Array, steps: Array) -> Array:
     """Return the step, at most 1, that leaves a share of every value."""
-    ratio = np.where(steps < 0, (left - 1) * values / steps, np.inf)
+    ratio = np.where(steps < 0, (LEFT - 1) * values / steps, np.inf)
     return np.minimum(1.0, ratio.min(axis=-1, keepdims=True))

@@ -19,6 +19,7 @@ import numpy as np
 
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.log_ratio_boxes import LogRatioBoxes
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.audit.worst_adversary.time_sharing import (
     TimeSharing,
     Value,
@@ -30,18 +31,9 @@ from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.kernel.ratio import STEPS
 from cvxleak.kernel.reading import pack
-from cvxleak.solvers.best_first import BestFirst, Bounded
+from cvxleak.solvers.best_first import NUMBERS, BestFirst, Bounded
 
 __all__ = ["LogRatioCells", "possible"]
-
-MARGIN = 1e-9
-"""How far below its target a bound is brought: far above rounding, here and in the kernel."""
-
-NUMBERS = 1 << 18
-"""About how many numbers the arrays of a batch have; more do not fit the processor's cache."""
-
-STEPS_OF_BOX = 3.0
-"""How often the proof goes through the probabilities for a box."""
 
 Cut = tuple[int, float]
 
@@ -69,7 +61,7 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         ends = self.boxes.narrowed(ends)
         bounds = self.boxes.bounds(ends)
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
-        slack = MARGIN * (1 + np.abs(ends[:, 0]))
+        slack = HAIR * (1 + np.abs(ends[:, 0]))
         empty = (ends[:, 0] < -ends[:, 1] - slack).any(axis=1)
         return ends, np.where(empty, -np.inf, bounds).tolist()
 
@@ -173,9 +165,9 @@ class LogRatioCells:
 
     @property
     def proof_size(self) -> float:
-        """About how many probabilities the proof goes through: a box takes several steps."""
+        """About how many probabilities the proof goes through: in each step of a box, and once more."""
         found = sum(tree.leaves * tree.boxes.rows.size for tree in self.trees if tree is not None)
-        return STEPS_OF_BOX * found * (2 if self.mirrored else 1)
+        return (STEPS + 1) * found * (2 if self.mirrored else 1)
 
     @property
     def nodes(self) -> int:
@@ -200,7 +192,7 @@ class LogRatioCells:
             def target(phi: float = phi) -> float:
                 # phi_a + x for all values adds x to the bound.
                 spare = (threshold() - sharing.bound) * (1 - self.group.smoothing)
-                return phi + spare - MARGIN * (1 + abs(phi))
+                return phi + spare
 
             limit = None if node_limit is None else tree.nodes + node_limit - self.nodes
             tree.run(

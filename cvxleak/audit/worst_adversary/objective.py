@@ -22,13 +22,13 @@ from cvxleak.core.validation import Array
 from cvxleak.model import Shannon
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 
-__all__ = ["INFORMATION", "MOST_TANGENTS", "Objective"]
+__all__ = ["HAIR", "INFORMATION", "MOST_TANGENTS", "Objective"]
 
 MOST_TANGENTS = 64
 """Most tangents of a gain that are in use at once."""
 
-TIE = 1e-9
-"""Actions whose gains differ by less than this are as good as one."""
+HAIR = 1e-9
+"""Where floats differ by less than this, in parts, it may be rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class Objective:
 
 def _tie(here: Array, there: Array) -> Array:
     """Return where on an edge a lead with these values at its vertices is 0, or not a number."""
-    real = (np.minimum(np.abs(here), np.abs(there)) > TIE) & ((here > 0) != (there > 0))
+    real = (np.minimum(np.abs(here), np.abs(there)) > HAIR) & ((here > 0) != (there > 0))
     return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
 
 
