@@ -53,23 +53,19 @@ class AdversaryClass:
         # By how much floor and balls have to be met in floats.
         self._margin = rounding(group.lumped.max_entropy)
         self._possible = np.ones(len(self.center), dtype=bool)
-        limits, view = group.limits, group.view.limits
-        linear = np.flatnonzero(limits.shares == 0).tolist()
+        limits, view = group.limits, group.view
+        # The linear limits that leave slack, those that are equations, and the balls.
+        self._most, self._equal = np.flatnonzero(limits.shares == 0).tolist(), []
         self._balls = np.flatnonzero(limits.shares).tolist()
-        self._equal = [j for j in linear if j + 1 in linear and _opposite(view[j], view[j + 1])]
-        self._most = [j for j in linear if not {j, j - 1} & {*self._equal}]
-        self._implicit: list[int] = []
         # Of a ball that small only the center is tried: floats cannot tell others apart.
-        points = [view[j] for j in self._balls if limits.bounds[j] <= self._margin]
-        self._points = [
-            ball.center(group.view.counts) for ball in points if ball.center is not None
-        ]
+        points = [view.limits[j] for j in self._balls if limits.bounds[j] <= self._margin]
+        self._points = [ball.center(view.counts) for ball in points if ball.center is not None]
         # Scaled, so that units do not matter.
         size = np.maximum(np.abs(limits.coefficients).max(axis=1, initial=0.0), 1e-300)
         size[self._balls] = 1.0
         self._c, self._d = limits.coefficients / size[:, None], limits.bounds / size
-        if len(view):
-            self.center = self._doubtful(self._inside() if linear else self.center)
+        if len(view.limits):
+            self.center = self._doubtful(self._inside() if self._most else self.center)
             self.written(self.center)
 
     def meet(self, weights: Array) -> Array:
@@ -112,7 +108,7 @@ class AdversaryClass:
     # Where adversaries are -----------------------------------------------------------------------
 
     def _inside(self) -> Array:
-        """Return a distribution with slack in all linear limits that leave any; find the others.
+        """Return a distribution with slack in all linear limits that leave any; find the equations.
 
         With w = q / a all slacks that can be positive can be 1; an inequality that no adversary
         misses by more than a hair is an equation.
@@ -124,8 +120,7 @@ class AdversaryClass:
         sides = np.concatenate([np.zeros(n), self._d[self._most]])
         q, a, slack = cp.Variable(n), cp.Variable(), cp.Variable(len(sides))
         rules: list[Any] = [slack >= 0, slack <= 1, a >= 1, a <= 1 / HAIR]
-        rules += [inequalities @ q + slack <= sides * a]
-        rules += [self._equations @ q == self._ends * a]
+        rules += [inequalities @ q + slack <= sides * a, cp.sum(q) == a]
         status = attempt(cp.Problem(cp.Maximize(cp.sum(slack)), rules))
         if q.value is None or a.value is None or slack.value is None:
             if "infeasible" not in status:
@@ -140,8 +135,8 @@ class AdversaryClass:
             )
         free = slack.value > 0.5
         self._possible: NDArray[np.bool_] = free[:n]
-        self._implicit = [j for j, some in zip(self._most, free[n:], strict=True) if not some]
-        self._most = [j for j in self._most if j not in self._implicit]
+        self._equal = np.array(self._most)[~free[n:]].tolist()
+        self._most = np.array(self._most)[free[n:]].tolist()
         return self._onto_equations(q.value / a.value)
 
     def _doubtful(self, inside: Array) -> Array:
@@ -182,11 +177,11 @@ class AdversaryClass:
 
     @property
     def _equations(self) -> Array:
-        return np.vstack([np.ones(len(self.center)), self._c[[*self._equal, *self._implicit]]])
+        return np.vstack([np.ones(len(self.center)), self._c[self._equal]])
 
     @property
     def _ends(self) -> Array:
-        return np.append(1.0, self._d[[*self._equal, *self._implicit]])
+        return np.append(1.0, self._d[self._equal])
 
     def _slack(self, w: Array) -> float:
         """Return the least slack of a distribution in all but equations, less what rounding takes.
@@ -230,11 +225,13 @@ class AdversaryClass:
         for point in self._points:
             yield list(map(str, point))
             weights = np.array(list(map(_float, point)))
-        if not self._equal and not self._implicit:
+        if not self._equal:
             yield weights.tolist()
             return
         # An inequality may hold although, as an equation, it would be off by rounding.
-        for equations in ([*self._equal, *self._implicit], self._equal):
+        limits, held = self.group.view.limits, self._equal
+        stated = [j for j in held if j + 1 in held and _opposite(limits[j], limits[j + 1])]
+        for equations in (held, stated):
             found = self._exact(weights, equations)
             if found is not None:
                 yield list(map(str, found))

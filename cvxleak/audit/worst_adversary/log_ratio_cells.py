@@ -137,10 +137,10 @@ class LogRatioCells:
     """
 
     def __init__(self, group: Group, sharing: TimeSharing) -> None:
-        self.group, self.sharing = group, sharing
-        self.mirrored = mirrored(group)
+        self.group, self.sharing, self.mirrored = group, sharing, mirrored(group)
         values = values_of(group)[: 1 if self.mirrored else None]
-        self.trees = [self._tree(a, value) for a, value in enumerate(values)]
+        trees = [self._tree(a, value) for a, value in enumerate(values)]
+        self.trees = trees * (2 if self.mirrored else 1)
 
     def _tree(self, a: int, value: Value) -> LogRatioTree | None:
         """Return the tree of a value; none where the bound at the vertices is sharp."""
@@ -154,9 +154,9 @@ class LogRatioCells:
     @property
     def upper(self) -> float:
         """The bound as it stands."""
-        pairs = zip(self.sharing.phi, self.trees, strict=False)
+        pairs = zip(self.sharing.phi, self.trees, strict=True)
         found = [phi if tree is None else tree.upper for phi, tree in pairs]
-        return self.sharing.total(np.array(found * (2 if self.mirrored else 1)))
+        return self.sharing.total(np.array(found))
 
     def upper_at(self, surplus: float) -> float:
         """Return what the same trees prove for another surplus log|X| - b."""
@@ -165,14 +165,14 @@ class LogRatioCells:
 
     @property
     def proof_size(self) -> float:
-        """About how many probabilities the proof goes through: in each step of a box, and once more."""
+        """About how many probabilities the proof goes through, for a box in each step."""
         found = sum(tree.leaves * tree.boxes.rows.size for tree in self.trees if tree is not None)
-        return (STEPS + 1) * found * (2 if self.mirrored else 1)
+        return float((STEPS + 1) * found)
 
     @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""
-        return sum(tree.nodes for tree in self.trees if tree is not None)
+        return sum(tree.nodes for tree in {*self.trees} if tree is not None)
 
     def run(
         self,
@@ -185,7 +185,7 @@ class LogRatioCells:
     ) -> None:
         """Bound and split until `upper <= threshold()`, `stop()`, or the node limit."""
         sharing = self.sharing
-        for phi, tree in zip(sharing.phi, self.trees, strict=False):
+        for phi, tree in zip(sharing.phi, self.trees, strict=True):
             if tree is None:
                 continue
 
@@ -202,10 +202,10 @@ class LogRatioCells:
     def term(self) -> Term:
         """Return the term that proves `upper`."""
         sharing, vertices = self.sharing, {"rule": "vertices"}
-        values = [vertices if tree is None else tree.term() for tree in self.trees]
-        if self.mirrored:
-            (tree,) = self.trees
-            values.append(vertices if tree is None else tree.term(len(sharing.output)))
+        image = len(sharing.output) if self.mirrored else 0
+        values = [
+            vertices if tree is None else tree.term(a * image) for a, tree in enumerate(self.trees)
+        ]
         of: Term = {"rule": "share", "t": pack(sharing.output, "<f4"), "values": values}
         lam, *kappa = sharing.multipliers
         return self.group.closed(float(lam), self.group.priced(of), np.array(kappa))

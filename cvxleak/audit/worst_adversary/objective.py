@@ -124,13 +124,9 @@ class Objective:
         own = np.take_along_axis(earned, best[..., None, :], axis=-1)
         lead = own[..., first] - own[..., second]
         edge = np.arange(len(first))
-        return _tie(lead[..., first, edge], lead[..., second, edge])
-
-
-def _tie(here: Array, there: Array) -> Array:
-    """Return where on an edge a lead with these values at its vertices is 0, or not a number."""
-    real = (np.minimum(np.abs(here), np.abs(there)) > HAIR) & ((here > 0) != (there > 0))
-    return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
+        here, there = lead[..., first, edge], lead[..., second, edge]
+        real = (np.minimum(np.abs(here), np.abs(there)) > HAIR) & ((here > 0) != (there > 0))
+        return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
 
 
 def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
