@@ -329,7 +329,6 @@ class Ascent:
             (weights * price).sum(axis=1) - here,
             accuracy * np.array(list(map(_size, found))) / kappa,
             price=price,
-            miss=accuracy,
         )
         lam = kappa * solution.numbers[:, 0]
         reached = [self.adversaries.meet(np.maximum(w, 0.0)) for w in solution.weights]

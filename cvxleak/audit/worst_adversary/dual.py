@@ -51,7 +51,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxleak.audit.worst_adversary.interior_point import (
-    MISS,
     Batch,
     Point,
     minimize,
@@ -198,7 +197,6 @@ class CellDual:
         *,
         stop: Callable[[], bool] = never,
         price: Array | None = None,
-        miss: float = MISS,
     ) -> Solution:
         """Minimize U from the given numbers; see `minimize` for when a node is done.
 
@@ -212,7 +210,7 @@ class CellDual:
         # dU/dlam = F - b is at most log|X| - b.
         nodes = Nodes.of(self, vertices, prices, accuracy / (4 * max(self.surplus, 1e-3)))
         start = nodes.multipliers(vertices, numbers)
-        bound, z, last = minimize(nodes, start, threshold, accuracy, stop, miss)
+        bound, z, last = minimize(nodes, start, threshold, accuracy, stop)
         weights = (last.pi[..., None] * last.v)[:, self.place[0], self.place[1]]
         rays = np.maximum(last.gradient[:, 1 : 1 + self.pairs], 0.0).reshape(nodes.offset.shape)
         lost = ~np.isfinite(weights).all(axis=1)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 
-__all__ = ["MISS", "Batch", "Point", "Problem", "minimize", "never"]
+__all__ = ["Batch", "Point", "Problem", "minimize", "never"]
 
 ITERATIONS = 60
 """Most Newton steps of a problem."""
@@ -28,14 +28,8 @@ ITERATIONS = 60
 CENTERED = 30.0
 """Most by which a product of a multiplier and its slack is off the one that a step aims at."""
 
-MISS = 1e-2
-"""By how much slacks may be off the gradient where only U counts, not what maximizes."""
-
 LEFT = 0.1
 """Least share of a multiplier or a slack that a step leaves. @LEFT"""
-
-STIFF = 1e3
-"""How much a change of a sum that is known counts in a step."""
 
 P = TypeVar("P", bound="Point")
 
@@ -96,7 +90,6 @@ def minimize(
     threshold: Array,
     accuracy: Array,
     stop: Callable[[], bool] = never,
-    allowed: float = MISS,
 ) -> tuple[Array, Array, P]:
     """Return the least U found, its z, and the last point.
 
@@ -115,7 +108,7 @@ def minimize(
         gap = (z * slack).sum(axis=1)
         miss = np.abs(point.gradient - slack).sum(axis=1)
         above = (point.value - 4 * gap - miss > threshold) & np.isfinite(threshold)
-        done = (miss <= allowed) & (above & (iteration >= 2) | (gap <= accuracy))
+        done = above & (iteration >= 2) | (gap <= accuracy)
         done |= (point.value <= threshold) | np.isnan(point.value)
         if done.all() or iteration == ITERATIONS or stop():
             break
@@ -157,7 +150,7 @@ def _direction(hessian: Array, diagonal: Array, right: Array, summed: slice) -> 
     matrix, each = hessian.copy(), np.arange(right.shape[1])
     matrix[:, each, each] += diagonal
     sizes = matrix[:, each, each][:, summed].sum(axis=1)
-    matrix[:, summed, summed] += STIFF * sizes[:, None, None]
+    matrix[:, summed, summed] += sizes[:, None, None]
     # With a diagonal of ones the system is well conditioned, whatever the multipliers' sizes.
     scale = 1 / np.sqrt(matrix[:, each, each])
     matrix *= scale[:, :, None] * scale[:, None, :]
