@@ -66,7 +66,9 @@ from cvxleak.solvers.knapsack import largest_rows
 __all__ = ["CellDual", "Solution"]
 
 SMALLEST = 1e-3
-"""Least multiplier to start from: U has to be smooth enough to go far from a parent's."""
+"""Least multiplier to start from: U has to be smooth enough to go far from a parent's. At equal work
+gaps of the bank are 1.3 times as large with ten times it, .9 times with a tenth, and up to 600 times
+with a thousandth (known marginals)."""
 
 LARGEST = 1e5
 """Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of
@@ -208,7 +210,9 @@ class CellDual:
         prices = np.broadcast_to(prices, (len(vertices), *self.price.shape))
         # U is not smooth at lam = 0. Keeping lam above its least costs at most accuracy / 4, since
         # dU/dlam = F - b is at most log|X| - b.
-        nodes = Nodes.of(self, vertices, prices, accuracy / (4 * max(self.surplus, 1e-3)))
+        nodes = Nodes.of(
+            self, vertices, prices, accuracy / (4 * np.maximum(self.surplus, accuracy))
+        )
         start = nodes.multipliers(vertices, numbers)
         bound, z, last = minimize(nodes, start, threshold, accuracy, stop)
         weights = (last.pi[..., None] * last.v)[:, self.place[0], self.place[1]]

@@ -109,7 +109,15 @@ def test_a_tree_closes_under_what_is_known(mechanism, floor, known, truth):
 def test_a_set_of_channels():
     boxes = [[0.8, 0.1], [0.1, 0.8]], [[0.9, 0.2], [0.2, 0.9]]
     case = stated(Mechanism(parity(3), ChannelSet(*boxes)), 1.9)
-    proved = case.proved(grown(PosteriorCells(case.group), 200).term())
+    tree = PosteriorCells(case.group)
+    tree.run(
+        lambda: 0.94 * np.log(2),
+        resolution=1e-3,
+        stop=lambda: False,
+        on_weights=lambda _: None,
+        node_limit=200,
+    )
+    proved = case.proved(tree.term())
     for flip in (0.1, 0.2):
         member = stated(Mechanism(parity(3), binary_symmetric(flip)), 1.9)
         assert proved >= member.largest(np.random.default_rng(0))
