@@ -66,9 +66,9 @@ from cvxleak.solvers.knapsack import largest_rows
 __all__ = ["CellDual", "Solution"]
 
 SMALLEST = 1e-3
-"""Least multiplier to start from: U has to be smooth enough to go far from a parent's. At equal work
-gaps of the bank are 1.3 times as large with ten times it, .9 times with a tenth, and up to 600 times
-with a thousandth (known marginals)."""
+"""Least multiplier to start from: U has to be smooth enough to go far from a parent's. At equal
+work gaps of the bank are 1.3 times as large with ten times it, .9 times with a tenth, and up to 600
+times with a thousandth (known marginals)."""
 
 LARGEST = 1e5
 """Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of

@@ -26,8 +26,8 @@ ITERATIONS = 60
 """Most Newton steps of a problem."""
 
 CENTERED = 30.0
-"""Most by which a product of a multiplier and its slack is off the one that a step aims at. Without,
-a count of 3 whose mean is known is open by 700 times as much at equal work."""
+"""Most by which a product of a multiplier and its slack is off the one that a step aims at.
+Without, a count of 3 whose mean is known is open by 700 times as much at equal work."""
 
 LEFT = 0.1
 """Least share of a multiplier or a slack that a step leaves. With half or twice of it the bank's
