@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -144,8 +145,9 @@ def test_gaussian_numbers_add_up():
         assert bound.lower <= delta + 1e-12
         assert bound.upper >= delta - 1e-12
         assert bound.upper - bound.lower < 1e-6
-    assert privacy.zcdp().lower <= mu**2 / 2 <= privacy.zcdp().upper + 1e-12
-    assert privacy.zcdp().upper == pytest.approx(mu**2 / 2)
+    # rho is mu^2 / 2, exactly.
+    assert Fraction(privacy.zcdp().lower) <= Fraction(1, 3) <= Fraction(privacy.zcdp().upper)
+    assert privacy.zcdp().upper == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(2), Laplace(2), Rounded(Gaussian(2), 1)])
