@@ -19,7 +19,7 @@ from cvxleak.kernel.reading import array, bound, chosen, count, end_term, items,
 from cvxleak.kernel.space import label, read_query
 from cvxleak.kernel.terms import DEEPEST, Leaf, Shape, read_term
 from cvxleak.kernel.view import Row, View, read_channel, view_of
-from tests.kernel.forging import PROBLEM, SHARE, VERTICES, changed, close
+from tests.kernel.forging import PROBLEM, SHARE, VERTICES, changed, close, prove
 
 
 def test_objects_have_the_keys_that_they_need_and_may_have() -> None:
@@ -320,3 +320,11 @@ def test_a_number_of_a_proof_may_be_the_least_one() -> None:
     for judgement in ("A", "Z", "BV"):
         with pytest.raises(RefusedError, match="is needed"):
             read_term(VERTICES, judgement, Shape(view))
+
+
+def test_numbers_of_a_term_may_be_packed() -> None:
+    t = [0.25, 0.5, 0.25]
+    packed_ = close(SHARE | {"t": pack(t, "<f8")})
+    assert prove(packed_) == prove(close(SHARE | {"t": t}))
+    with pytest.raises(RefusedError, match="3 are needed"):
+        prove(close(SHARE | {"t": pack(t[:2], "<f8")}))
