@@ -2,9 +2,7 @@
 
 `cvxleak.kernel.independent` defines the cases and explains why they are enough. In each case, the
 leakage is a concave function of the distribution of record i, which is a mixture of the vertices of
-its polytope. It is maximized by multiplying weights (Blahut and Arimoto, with longer steps), for
-all cases of a block at once, as long as they may be the worst. A gain is largest at one of finitely
-many distributions, the same in all cases.
+its polytope. A gain is largest at one of finitely many distributions, the same in all cases.
 """
 
 from __future__ import annotations
@@ -15,11 +13,10 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import rel_entr
 
+from cvxleak.audit.worst_adversary.choices import leakages
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
-from cvxleak.core.work import spend
 from cvxleak.kernel.cases import Law, compositions, gained
 from cvxleak.kernel.independent import Person, ProductLeakage, corners
 
@@ -27,14 +24,6 @@ __all__ = ["Cases", "Laws", "floats", "in_case", "most_of"]
 
 Laws = Sequence[Sequence[float]]
 """A distribution for each record, or weights on the vertices of what is known of it."""
-
-ITERATIONS = 400
-
-SHARP = 1e-11
-"""Gap, as a part of the leakage, at which a case is known well enough."""
-
-LEAST_WEIGHT = 1e-15
-"""No weight is less: the output distribution would miss outputs."""
 
 
 class Cases(NamedTuple):
@@ -64,7 +53,8 @@ def most_of(
         if places:
             found.append(_most_gained(statement, rows, places))
         else:
-            found.append(_most_leaked(rows, floats(own), best, clock))
+            leaked = leakages(rows, floats(own), best, lambda: clock.late)
+            found.append((leaked.values, leaked.weights))
         best = max(best, float(found[-1][0].max()))
     values, weights = map(np.concatenate, zip(*found, strict=True))
     return Cases(record, values, weights)
@@ -100,39 +90,3 @@ def _most_gained(
     values = np.array([gained(rows, law, gain, statement.times) for _, law in places])
     weights = floats([weights for weights, _ in places])
     return values.max(axis=0), weights[values.argmax(axis=0)]
-
-
-def _most_leaked(rows: Array, own: Array, best: float, clock: Clock) -> tuple[Array, Array]:
-    """Return better and better weights for the cases that may leak more than `best`."""
-    weights = np.full((len(rows), len(own)), 1 / len(own))
-    value, slopes = _leakages(rows, own, weights)
-    # If a channel leaks little, steps of 1 move the weights by about as little as it leaks.
-    step = np.maximum(1.0, 0.5 / np.maximum(value, 1e-300))
-    for _ in range(ITERATIONS):
-        above, best = slopes.max(axis=1), max(best, float(value.max()))
-        gap = above - value
-        here = np.flatnonzero((gap > SHARP * value) & (above > best * (1 + SHARP)))
-        if not len(here) or clock.late:
-            break
-        spend(1e5 + 20 * rows[here].size)
-        moved = weights[here] * np.exp(step[here, None] * (slopes[here] - above[here, None]))
-        moved = np.maximum(moved, LEAST_WEIGHT)
-        moved /= moved.sum(axis=1, keepdims=True)
-        new, new_slopes = _leakages(rows[here], own, moved)
-        better = (new_slopes.max(axis=1) - new < gap[here]) | (new > value[here])
-        step[here] = np.where(better, 1.2 * step[here], np.maximum(0.3 * step[here], 1.0))
-        taken = here[better]
-        weights[taken], value[taken], slopes[taken] = moved[better], new[better], new_slopes[better]
-    return value, weights
-
-
-def _leakages(rows: Array, own: Array, weights: Array) -> tuple[Array, Array]:
-    """Return f = I(p, rows) at p = weights @ own for each case, and its slope in each weight.
-
-    f is concave in the weights and sum_v weights_v slope_v = f, so that max_v slope_v bounds it.
-    """
-    laws = weights @ own
-    s = np.einsum("ca,cay->cy", laws, rows)
-    divergence = rel_entr(rows, s[:, None, :]).sum(axis=2)
-    divergence = np.where(np.isfinite(divergence), divergence, 0.0)  # no vertex gives that value
-    return (laws * divergence).sum(axis=1), divergence @ own.T

@@ -13,12 +13,13 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.worst_adversary.audit import Audit as Engine
+from cvxleak.audit.worst_adversary.choices import enumerable
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, SolveInterrupted
 from cvxleak.core.validation import Array, generator
 from cvxleak.core.value import Value
 from cvxleak.core.work import METER
-from cvxleak.design.choices import enumerable, worst_choices
+from cvxleak.design.choices import worst_choices
 from cvxleak.design.work import STEP, Work, work_of_updates
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Iterates, Updater, ascend
@@ -281,7 +282,7 @@ class AdversaryOracle:
         lumped = [self.lumped(group, None) for group in self.groups]
         outputs = len(self.rows.query.values)
         return self.size > 0 and all(
-            enumerable(np.bincount(one.value_index), outputs) for one in lumped
+            enumerable(np.bincount(one.value_index).tolist(), outputs) for one in lumped
         )
 
     def without_floor(self) -> AdversaryOracle:

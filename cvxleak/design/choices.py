@@ -8,30 +8,13 @@ contexts of a frequent value consist of many datasets.
 
 from __future__ import annotations
 
-import math
-from itertools import product
-
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import rel_entr
 
-from cvxleak.audit.worst_adversary.choices import bound_choices
+from cvxleak.audit.worst_adversary.choices import leakages, places_of
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 
-__all__ = ["enumerable", "worst_choices"]
-
-LIMIT = 4096
-"""Most choices; so many an audit can bound as well."""
-
-WORK = 10**6
-"""Most probabilities in the rows of all choices together."""
-
-
-def enumerable(counts: NDArray[np.intp], outputs: int) -> bool:
-    """Whether there are few enough choices, from the number of contexts of each value."""
-    total = math.prod(counts.tolist())
-    return total <= LIMIT and total * len(counts) * outputs <= WORK
+__all__ = ["worst_choices"]
 
 
 def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, Array]]:
@@ -54,16 +37,10 @@ def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, 
     >>> [round(value, 3) for value, _ in worst_choices(lumped, 1.6, 5)]
     [0.368]
     """
-    k = len(lumped.values)
-    counts = np.bincount(lumped.value_index, minlength=k)
-    choices = bound_choices(lumped) if enumerable(counts, lumped.rows.shape[1]) else None
-    if choices is None:
+    places = places_of(lumped)
+    if places is None:
         return []
-    inputs = choices.inputs
-    places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
-    rows = lumped.rows[places]
-    output = np.einsum("ca,cay->cy", inputs, rows)
-    learned = (inputs * rel_entr(rows, output[:, None, :]).sum(axis=2)).sum(axis=1)
+    learned, _, inputs = leakages(lumped.rows[places], np.eye(places.shape[1]), None)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(inputs > 0, np.log(inputs), 0.0)
     doubt = (inputs * (lumped.log_multiplicity[places] - logs)).sum(axis=1)

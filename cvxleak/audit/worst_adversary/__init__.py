@@ -16,7 +16,7 @@ rule                  made by             why it holds
 ===================== =================== ==========================================================
 `alphabet`            `loop`              I(A;Y) <= H(A)
 `choices`             `choices`           the capacities of all choices of one group per value
-`share`, vertices     `whole_dataset`     I(A;Y) <= I(X;Y)
+`share`, vertices     `tangent`           I(A;Y) <= I(X;Y)
 `share`, contraction  `tangent`           time sharing at a multiplier with which it is concave
 `share`, `ratio`      `log_ratio_cells`   time sharing; for each value a tree of boxes of log-ratios
 `cells`               `posterior_cells`   a tree of cells of the posteriors; `dual` bounds a node

@@ -271,7 +271,9 @@ class Ascent:
             ascend(updater, current, None, max_updates=steps, least_gain=progress, stop=until)
             current = current.take(np.argsort(-current.value, kind="stable")[:kept])
         weights = self.adversaries.meet(current.weights[0])
-        return self._found(weights, rows, float(current.multiplier[0]))
+        # A step that gains nothing is not taken, but its multiplier is that of where it begins.
+        multiplier = updater.first(current.joint).multiplier
+        return self._found(weights, rows, float(multiplier[0]))
 
     def _follow(
         self,

@@ -1,27 +1,39 @@
-"""C_1: the leakage without a floor, by capacities of choices of one context group per value."""
+"""C_1: the leakage without a floor, by capacities of choices of one context group per value.
+
+Capacities are those of many channels at once, for distributions that are mixtures of some vertices.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import rel_entr
+from numpy.typing import NDArray
+from scipy.special import entr, rel_entr
 
+from cvxleak.audit.worst_adversary.group import LEAST
+from cvxleak.audit.worst_adversary.interior_point import never
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Lumped
 
-__all__ = ["CHOICE_LIMIT", "Choices", "bound_choices"]
+__all__ = ["Choices", "Leakages", "bound_choices", "enumerable", "leakages", "places_of"]
 
+MOST = 1 << 20
+"""Most probabilities in the rows of all choices; past it other bounds have to do."""
 
-CHOICE_LIMIT = 4096
-"""Most choices that are enumerated; past it other bounds have to do."""
+ITERATIONS = 400
+"""Most steps to a capacity."""
 
-SIZE_LIMIT = 10**6
-"""Most probabilities that the rows of all choices may have together."""
+SHARP = 1e-11
+"""Gap, as a part of the leakage, at which it is known well enough."""
+
+LEAST_WEIGHT = 1e-15
+"""No weight is less: the output distribution would miss outputs."""
 
 
 @dataclass(frozen=True)
@@ -35,94 +47,109 @@ class Choices:
         its capacity.
     upper : float
         The largest of these bounds.
-    witnesses : array, shape (m, N)
-        Lumped priors of the choices that leak most (all those within rounding of the best),
-        the one with the largest entropy F first.
+    witness : array, shape (N,)
+        The lumped prior of a choice that leaks most; of several, the one with the largest entropy.
     """
 
     inputs: Array
     upper: float
-    witnesses: Array
+    witness: Array
 
 
-ROUNDS = 20
-"""Most times that the steps are repeated for the choices whose bound is the largest."""
+class Leakages(NamedTuple):
+    """The largest leakage of each of some channels.
 
-CLOSE = 1e-9
-"""Nats that the bound may be above the largest capacity attained."""
+    Attributes
+    ----------
+    values : array, shape (C,)
+        What is attained.
+    upper : array, shape (C,)
+        A bound on the largest.
+    weights : array, shape (C, V)
+        Weights on the vertices at which `values` are attained.
+    """
+
+    values: Array
+    upper: Array
+    weights: Array
 
 
-def bound_choices(
-    lumped: Lumped, iterations: int = 200, *, stop: Callable[[], bool] = lambda: False
-) -> Choices | None:
+def enumerable(counts: Sequence[int], outputs: int) -> bool:
+    """Whether there are few enough choices, from the number of context groups of each value."""
+    return math.prod(counts) * len(counts) * outputs <= MOST
+
+
+def places_of(lumped: Lumped) -> NDArray[np.intp] | None:
+    """Return the groups of each choice (product order), or None if these are too many."""
+    counts = np.bincount(lumped.value_index).tolist()
+    if not enumerable(counts, lumped.rows.shape[1]):
+        return None
+    return np.array(list(product(*map(range, counts)))) + lumped.starts
+
+
+def bound_choices(lumped: Lumped, stop: Callable[[], bool] = never) -> Choices | None:
     """Bound the capacity of every choice of one group per value, or return None past the limit.
 
     By convexity of I in the conditionals, the leakage without an entropy floor is the largest
     Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every floor.
-    Capacities by Blahut–Arimoto steps, more of them where a choice may be the largest (they
-    converge slowly where the distribution leaves values out), for binary records by bisection;
-    `stop()` ends both.
     """
-    k = len(lumped.values)
-    counts = np.bincount(lumped.value_index, minlength=k)
-    total = math.prod(int(n) for n in counts)
-    if total > CHOICE_LIMIT or total * k * lumped.rows.shape[1] > SIZE_LIMIT:
+    places = places_of(lumped)
+    if places is None:
         return None
-    places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
-    rows = lumped.rows[places]
-    if k == 2:
-        inputs = _binary_inputs(rows, stop)
-    else:
-        inputs = _inputs(rows, np.full((total, k), 1 / k), iterations, stop)
-    divergences = _divergences(rows, inputs)
-    lower = (inputs * divergences).sum(axis=1)
-    for _ in range(ROUNDS if k > 2 else 0):
-        above = np.flatnonzero(divergences.max(axis=1) > lower.max() + CLOSE)
-        if not len(above) or stop():
+    units = np.eye(places.shape[1])
+    # Where many choices tie, the last digits take most of the steps.
+    found = leakages(lumped.rows[places], units, 0.0, stop, ITERATIONS // 4)
+    values, upper, inputs = found
+    best = np.flatnonzero(upper >= values.max())
+    doubt = (inputs * lumped.log_multiplicity[places] + entr(inputs)).sum(axis=1)
+    first = best[doubt[best].argmax()]
+    witness = np.zeros(len(lumped.rows))
+    witness[places[first]] = inputs[first]
+    return Choices(inputs, float(upper.max()), witness)
+
+
+def leakages(
+    rows: Array,
+    vertices: Array,
+    best: float | None,
+    stop: Callable[[], bool] = never,
+    steps: int = ITERATIONS,
+) -> Leakages:
+    """Return the largest leakages of channels, shape (C, k, outputs), by multiplying weights.
+
+    Steps of Blahut and Arimoto, made longer where that pays, for all channels at once. Those that
+    leak less than another one, or than `best`, are left; none is if that is None.
+    """
+    rows = np.where(rows < LEAST, 0.0, rows)
+    weights = np.full((len(rows), len(vertices)), 1 / len(vertices))
+    value, slopes = _slopes(rows, vertices, weights)
+    # If a channel leaks little, steps of 1 move the weights by about as little as it leaks.
+    step = np.maximum(1.0, 0.5 / np.maximum(value, LEAST))
+    for _ in range(steps):
+        above = slopes.max(axis=1)
+        gap, least = above - value, 0.0 if best is None else max(best, float(value.max()))
+        here = np.flatnonzero((gap > SHARP * value) & (above > least * (1 + SHARP)))
+        if not len(here) or stop():
             break
-        inputs[above] = _inputs(rows[above], inputs[above], iterations, stop)
-        divergences[above] = _divergences(rows[above], inputs[above])
-        lower[above] = (inputs[above] * divergences[above]).sum(axis=1)
-    best = np.flatnonzero(lower >= lower.max() - 1e-12)
-    witnesses = np.zeros((len(best), len(lumped.multiplicities)))
-    np.put_along_axis(witnesses, places[best], inputs[best], axis=1)
-    log_pi = np.log(np.where(inputs[best] > 0, inputs[best], 1.0))
-    entropy = (inputs[best] * (lumped.log_multiplicity[places[best]] - log_pi)).sum(axis=1)
-    return Choices(inputs, float(divergences.max()), witnesses[np.argsort(-entropy)])
+        spend(1e5 + 20 * rows[here].size)
+        moved = weights[here] * np.exp(step[here, None] * (slopes[here] - above[here, None]))
+        moved = np.maximum(moved, LEAST_WEIGHT)
+        moved /= moved.sum(axis=1, keepdims=True)
+        new, new_slopes = _slopes(rows[here], vertices, moved)
+        better = (new_slopes.max(axis=1) - new < gap[here]) | (new > value[here])
+        step[here] = np.where(better, 1.2 * step[here], np.maximum(0.3 * step[here], 1.0))
+        taken = here[better]
+        weights[taken], value[taken], slopes[taken] = moved[better], new[better], new_slopes[better]
+    return Leakages(value, slopes.max(axis=1), weights)
 
 
-def _divergences(rows: Array, inputs: Array) -> Array:
-    """Return D(row_a || output distribution) for each choice and value."""
-    output = np.einsum("ca,cay->cy", inputs, rows)
-    return rel_entr(rows, output[:, None, :]).sum(axis=2)
+def _slopes(rows: Array, vertices: Array, weights: Array) -> tuple[Array, Array]:
+    """Return f = I(p, rows) at p = weights @ vertices for each channel, and its slopes.
 
-
-def _inputs(rows: Array, pi: Array, iterations: int, stop: Callable[[], bool]) -> Array:
-    rows = np.where(rows < 1e-200, 0.0, rows)
-    for _ in range(iterations):
-        if stop():
-            break
-        spend(20 * rows.size)
-        divergences = _divergences(rows, pi)
-        pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
-        # A distribution without zeros keeps every output of its rows, so the bound stays finite.
-        pi = np.maximum(pi / pi.sum(axis=1, keepdims=True), 1e-15)
-        pi /= pi.sum(axis=1, keepdims=True)
-    return pi
-
-
-def _binary_inputs(rows: Array, stop: Callable[[], bool]) -> Array:
-    """Return the capacity-achieving inputs of two-row channels: equal divergences, by bisection."""
-    rows = np.where(rows < 1e-200, 0.0, rows)  # half of the least float is 0, and its log -inf
-    low, high = np.zeros(len(rows)), np.ones(len(rows))
-    for _ in range(50):
-        if stop():
-            break
-        spend(20 * rows.size)
-        middle = (low + high) / 2
-        output = (1 - middle)[:, None] * rows[:, 0] + middle[:, None] * rows[:, 1]
-        excess = (rel_entr(rows[:, 1], output) - rel_entr(rows[:, 0], output)).sum(axis=1)
-        low = np.where(excess > 0, middle, low)
-        high = np.where(excess > 0, high, middle)
-    middle = (low + high) / 2
-    return np.stack([1 - middle, middle], axis=1)
+    f is concave in the weights and sum_v weights_v slope_v = f, so that max_v slope_v bounds it.
+    """
+    laws = weights @ vertices
+    s = np.einsum("ca,cay->cy", laws, rows)
+    divergence = rel_entr(rows, s[:, None, :]).sum(axis=2)
+    divergence = np.where(np.isfinite(divergence), divergence, 0.0)  # no vertex gives that value
+    return (laws * divergence).sum(axis=1), divergence @ vertices.T

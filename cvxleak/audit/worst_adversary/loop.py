@@ -24,7 +24,6 @@ from cvxleak.audit.worst_adversary.merged_outputs import Merged, merge_at_price
 from cvxleak.audit.worst_adversary.posterior_cells import PosteriorCells
 from cvxleak.audit.worst_adversary.tangent import Tangent
 from cvxleak.audit.worst_adversary.time_sharing import TimeSharing
-from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import METER
@@ -245,18 +244,18 @@ class GroupSearch:
         simple = self._treeless and group.view.information and group.view.exact
         if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
             self._proofs.append(Floorless.of_choices(group, found))
-            ascent.climb(found.witnesses[:1], stop)
+            ascent.climb(found.witness[None], stop)
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
             if self.start is not None:
                 ascent.climb(self.start[None], stop)
             if self._anew:
                 ascent.climb(None, stop)
-        if simple and not group.view.limits and self.upper > progress.target()[0]:
-            known = ascent.weights, ascent.multiplier
-            self._proofs.append(Tangent.of(group, *known, progress.target()[0], stop))
-            if self.upper > progress.target()[0]:
-                self._proofs.append(WholeDataset.of(group, ascent.weights, stop))
+        if simple and not group.view.limits:
+            known = ascent.weights, ascent.multiplier, progress.target()[0], stop
+            for whole in (False, True):
+                if self.upper > progress.target()[0]:
+                    self._proofs.append(Tangent.of(group, *known, whole))
 
     def advance(self, progress: Progress, nodes: int) -> bool:
         """Grow a tree by some nodes; false if there is none that can be grown."""

@@ -14,20 +14,24 @@ at any distribution w of the groups proves
 
 The best w is the maximizer of I + lam F. If the floor's own multiplier is at least eta this is the
 leakage; otherwise it is off by an amount of the order of the square of the difference.
+
+With each group of contexts as a value of its own eta = 0, and the same bounds what the output says
+of the whole dataset: I(A;Y) <= I(X;Y). It proves more where the floor's multiplier is small.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.iterative.joint_update import Relaxed, ascend
+from cvxleak.iterative.joint_update import Relaxed, Updater, ascend
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Lumped
 
@@ -36,25 +40,19 @@ __all__ = ["Tangent", "contraction"]
 PAIRS = 10**7
 """Most pairs of rows of a value that are compared; with more eta is 1."""
 
-LEAST = 2.0**-100
-"""Weights of tangents are raised to this: the kernel takes their logarithms."""
-
-GAIN = 1e-8
-"""Nats per cycle below which the ascent ends."""
+GAIN = 1e-7
+"""Gain per cycle, as a part of the target, below which the ascent ends."""
 
 STEPS = 100
 """Most steps of the ascent."""
 
-LARGEST = 1e9
-"""Largest multiplier: at b = log|X| there is no best one."""
+LARGEST = 1 / np.finfo(float).eps
+"""Largest multiplier: at b = log|X| there is no best one. The least is its inverse."""
 
 PROGRESS = 0.1
 """Least share of what is missing that another multiplier may gain."""
 
 Line = tuple[float, float, float]
-
-HAIR = 1e-11
-"""What is added to eta: the kernel's bounds on it are a hair larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,45 +66,64 @@ class Tangent:
     weights : array, shape (N,)
         w, with all values together.
     upper : float
+    whole : bool
+        Whether each group of contexts is a value of its own.
     """
 
     group: Group
     multiplier: float
     weights: Array
     upper: float
+    whole: bool
 
     @classmethod
     def of(
-        cls, group: Group, weights: Array, multiplier: float, target: float, stop: Stop
+        cls,
+        group: Group,
+        weights: Array,
+        multiplier: float,
+        target: float,
+        stop: Stop,
+        whole: bool = False,
     ) -> Tangent:
         """Return a good bound, or one up to `target`, from an adversary and the floor's multiplier.
 
-        U(lam) is convex, and its slope is what F of its maximizer is above the floor: lam goes to
-        where the tangents of U at the ends of what is left of its range meet.
+        U(lam) is convex, and its slope is what F of its maximizer is above the floor. By the
+        uniform prior it is at least lam (log|X| - b). So lam goes to where the lines meet that are
+        known to be below it.
         """
-        parts = np.split(group.lumped.rows, group.lumped.starts[1:])
-        eta = [contraction(part) for part in parts]
-        best, low, high = None, None, None
-        lam = max(multiplier if multiplier < LARGEST else 0.0, *eta)
-        while best is None or best.upper > target:
-            weights = _maximizer(group.lumped, weights, lam, stop)
-            found = cls(group, lam, weights, _bound(group, weights, lam, eta))
+        lumped = group.lumped
+        if whole:
+            places = np.arange(len(weights))
+            lumped = replace(lumped, values=tuple(places.tolist()), value_index=places)
+            eta = np.zeros(len(weights))
+            weights, multiplier = _climbed(
+                lumped, Updater(lumped, group.floor), weights, target, stop
+            )
+        else:
+            eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
+        least = max(float(eta.max()), 1 / LARGEST)
+        best, low, high = None, None, (LARGEST, LARGEST * group.surplus, group.surplus)
+        lam = max(multiplier, least)
+        while True:
+            weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
+            found = cls(group, lam, weights, _bound(group, lumped, weights, lam, eta), whole)
             if best is None or found.upper < best.upper:
                 best = found
-            slope = lumped_entropy(weights, group.lumped) - group.floor
+            slope = lumped_entropy(weights, lumped) - group.floor
             if slope < 0:
                 low = (lam, found.upper, slope)
             else:
                 high = (lam, found.upper, slope)
-            if lam > LARGEST or stop() or (low is None and lam == max(eta)):
-                break
-            if low is None or high is None:
-                lam = 2 * lam if high is None else max(lam / 2, *eta)
-                continue
-            lam, least = _meeting(low, high)
-            if not low[0] < lam < high[0] or best.upper - least <= PROGRESS * (best.upper - target):
-                break
-        return best
+            if best.upper <= target or stop():
+                return best
+            if low is None:
+                lam, reach = max(lam / 2, least), found.upper + slope * (least - lam)
+            else:
+                lam, reach = _meeting(low, high)
+            more = best.upper - reach > PROGRESS * (best.upper - target)
+            if not (more and least <= lam < high[0] and (low is None or lam > low[0])):
+                return best
 
     def upper_at(self, surplus: float) -> float:
         """Return what it proves for another surplus log|X| - b."""
@@ -116,7 +133,10 @@ class Tangent:
         """Return the proof."""
         group, lumped = self.group, self.group.lumped
         parts = np.split(self.weights, lumped.starts[1:])
-        values = [{"rule": "contraction", "w": part.tolist()} for part in parts]
+        values = [
+            {"rule": "vertices"} if self.whole else {"rule": "contraction", "w": part.tolist()}
+            for part in parts
+        ]
         t = np.maximum(self.weights @ lumped.rows, LEAST)
         share = {"rule": "share", "t": t.tolist(), "values": values}
         return group.closed(self.multiplier, group.priced(share))
@@ -125,37 +145,39 @@ class Tangent:
 def _meeting(one: Line, other: Line) -> tuple[float, float]:
     """Return where two lines meet, given by a point (x, y) and a slope each."""
     (x, y, slope), (x2, y2, slope2) = one, other
-    at = (y2 - y + slope * x - slope2 * x2) / (slope - slope2)
+    at = ((y2 - slope2 * x2) - (y - slope * x)) / (slope - slope2)
     return at, y + slope * (at - x)
 
 
-def _maximizer(lumped: Lumped, weights: Array, lam: float, stop: Stop) -> Array:
-    """Return the adversary of U(lam), looking from some weights."""
+def _climbed(
+    lumped: Lumped, updater: Updater, weights: Array, target: float, stop: Stop
+) -> tuple[Array, float]:
+    """Return the adversary to whom an ascent leads from some weights, and the multiplier."""
     # Nowhere zero: what has no mass stays without.
     start = 0.9 * weights + 0.1 * lumped.uniform()
-    updater = Relaxed(lumped, lam)
     current = updater.first(updater.joint(start[None]))
-    ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN, stop=stop)
+    ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN * target, stop=stop)
     found = np.maximum(current.weights[0], LEAST)
-    return found / found.sum()
+    return found / found.sum(), float(current.multiplier[0])
 
 
-def _bound(group: Group, weights: Array, lam: float, eta: list[float]) -> float:
+def _bound(group: Group, lumped: Lumped, weights: Array, lam: float, eta: Array) -> float:
     """Return what is proved with lam and w, relative to the uniform prior."""
-    lumped = group.lumped
-    log_t, phi = np.log(np.maximum(weights @ lumped.rows, LEAST)), []
-    for a, first in enumerate(lumped.starts):
-        own = slice(first, first + int((lumped.value_index == a).sum()))
-        w, rows = weights[own] / weights[own].sum(), lumped.rows[own]
-        slopes = np.where(rows.any(axis=0), np.log(np.maximum(w @ rows, LEAST)) - log_t, 0.0)
-        x = rows @ slopes + group.extra[own] + lam * group.log_share[own] - eta[a] * np.log(w)
-        left = lam - eta[a]
-        phi.append(left * logsumexp(x / left) if left > 0 else x.max())
-    return lam * float(logsumexp(np.array(phi) / lam)) + lam * group.surplus
+    of, rows = lumped.value_index, lumped.rows
+    joint = np.add.reduceat(weights[:, None] * rows, lumped.starts, axis=0)
+    prior = np.add.reduceat(weights, lumped.starts)
+    slopes = np.log(np.maximum(joint / prior[:, None], LEAST))
+    slopes -= np.log(np.maximum(joint.sum(axis=0), LEAST))
+    x = (rows * slopes[of]).sum(axis=1) + group.extra + lam * group.log_share
+    x -= eta[of] * np.log(weights / prior[of])
+    top, left = np.maximum.reduceat(x, lumped.starts), np.maximum(lam - eta, LEAST)
+    spread = np.add.reduceat(np.exp((x - top[of]) / left[of]), lumped.starts)
+    total: Any = logsumexp((top + left * np.log(spread)) / lam)
+    return lam * float(total) + lam * group.surplus
 
 
 def contraction(rows: Array) -> float:
-    """Return eta with D(v R || w R) <= eta D(v || w), a hair above what the kernel finds.
+    """Return eta with D(v R || w R) <= eta D(v || w).
 
     Examples
     --------
@@ -170,4 +192,4 @@ def contraction(rows: Array) -> float:
         return 1.0
     spend(rows.size * len(rows))
     roots = np.sqrt(rows)
-    return min(1.0, 1 - float((roots @ roots.T).min()) ** 2 + HAIR)
+    return float(np.clip(1 - (roots @ roots.T).min() ** 2, 0.0, 1.0))

@@ -9,7 +9,6 @@ import pytest
 
 from cvxleak.audit import leakage_curve, record_leakage
 from cvxleak.audit.worst_adversary.tangent import Tangent
-from cvxleak.audit.worst_adversary.whole_dataset import WholeDataset
 from cvxleak.capacities import capacity
 from cvxleak.iterative import joint_blahut_arimoto
 from cvxleak.model import Mechanism, RecordSpace
@@ -32,20 +31,21 @@ def test_they_hold_whenever_they_are_stopped(k):
     attained = joint_blahut_arimoto(problem.group.lumped, floor, rng=0).value
     weights = problem.group.lumped.uniform()
     for steps in (0, 1, 5, 1000):
-        for of in (WholeDataset.of, lambda *args: Tangent.of(*args[:2], 0.0, 0.0, args[2])):
+        for whole in (False, True):
             calls = iter(range(10**6))
 
             def stop(calls=calls, steps=steps):
                 return next(calls) >= steps
 
-            found = of(problem.group, weights, stop)
+            found = Tangent.of(problem.group, weights, 0.0, 0.0, stop, whole)
             assert attained <= problem.proved(found.term()) <= found.upper + 1e-9
 
 
 def test_all_that_the_output_says_of_the_dataset():
     mechanism = random_mechanism(1, 4, 6, 5)
     problem = stated(mechanism, 0.0)
-    found = WholeDataset.of(problem.group, problem.group.lumped.uniform(), lambda: False)
+    uniform = problem.group.lumped.uniform()
+    found = Tangent.of(problem.group, uniform, 0.0, 0.0, lambda: False, True)
     least = capacity(mechanism.to_channel()).lower
     assert least <= found.upper <= least + 1e-5
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from cvxleak.audit.worst_adversary.choices import CHOICE_LIMIT, bound_choices
+from cvxleak.audit.worst_adversary.choices import MOST, bound_choices
 from cvxleak.model import Mechanism, RecordSpace
 
 
@@ -30,11 +30,11 @@ def test_choices_bound_binary_capacities(seed):
             capacities.append(-best.fun)
     assert choices.upper == pytest.approx(max(capacities), abs=1e-9)
     assert choices.upper >= max(capacities) - 1e-14
-    assert choices.witnesses.shape[1] == 8
+    assert choices.witness.shape == (8,)
 
 
 def test_too_many_choices_are_left_to_the_cells():
-    side = math.isqrt(CHOICE_LIMIT) + 1
+    side = math.isqrt(MOST // 4) + 1
     rows = np.random.default_rng(0).dirichlet(np.ones(2), size=2 * side)
     lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(side)]), rows).lumped(0)
     assert bound_choices(lumped) is None
