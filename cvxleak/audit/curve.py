@@ -263,6 +263,8 @@ class _Curve:
         self._work_limit = work_limit
         self._problems, self._gap, self._rng, self._report = problems, Gap(tol), rng, report
         self._audits: dict[int, Audit] = {}
+        self._floors = np.array([problem.entropy_floor for problem in problems])
+        self._above: dict[int, Array] = {}
         self.found: dict[int, Bound] = {}
         self._stopped = Stopped.TOLERANCE
 
@@ -271,9 +273,7 @@ class _Curve:
         interrupted = False
         while waiting := self._waiting(interrupted):
             place = _next(waiting, len(self._problems))
-            near = min(self._audits, key=lambda other: abs(other - place), default=None)
-            like = None if near is None else self._audits[near]
-            audit = Audit(self._problems[place], self._rng, self._report, like)
+            audit = Audit(self._problems[place], self._rng, self._report, self._next_to(place))
             self._audits[place] = audit
             left = 0.0 if interrupted else clock.limit
             try:
@@ -283,9 +283,17 @@ class _Curve:
             except SolveInterrupted as error:
                 bound, interrupted = error.bound, True
             self.found[place] = bound
+            self._above[place] = audit.upper_at(self._floors)
+            self._above[place][place] = bound.upper
             if bound.status is not Status.CERTIFIED:
                 self._stopped = bound.stats["stopped"]
         return interrupted
+
+    def _next_to(self, place: int) -> list[Audit]:
+        """Return the audits of the floors next to one, the higher first: its cells are smaller."""
+        above = min((i for i in self._audits if i > place), default=None)
+        below = max((i for i in self._audits if i < place), default=None)
+        return [self._audits[i] for i in (above, below) if i is not None]
 
     def searched(self, place: int) -> bool:
         """Whether a floor took a search of its own."""
@@ -318,11 +326,7 @@ class _Curve:
 
         The multipliers of a proof at one floor are a proof at every other one.
         """
-        floor = self._problems[place].entropy_floor
-        known = [
-            (bound.upper if i == place else self._audits[i].upper_at(floor), i)
-            for i, bound in self.found.items()
-        ]
+        known = [(float(uppers[place]), i) for i, uppers in self._above.items()]
         return min(known, default=(math.inf, -1))
 
     def bound(self, place: int) -> Bound:

@@ -67,12 +67,12 @@ class Audit:
         problem: Problem,
         rng: int | np.random.Generator | None,
         report: Report = lambda lower, upper, nodes: None,
-        like: Audit | None = None,
+        like: Sequence[Audit] = (),
     ) -> None:
-        """`like` is an audit of the same problem at another floor, from which this one starts."""
+        """`like` are audits of the same problem at other floors, from which this one starts."""
         self.problem = problem
         self._rng, self._report = generator(rng), report
-        if like is None:
+        if not like:
             self.content = content_of(problem)
             try:
                 with precision():
@@ -83,15 +83,15 @@ class Audit:
                     "these out of its alphabet, and of the matrix of a gain"
                 ) from error
         else:
-            self._statement, self.content = like.at(problem)
-        self._records = self._representatives() if like is None else like._records
+            self._statement, self.content = like[0].at(problem)
+        self._records = like[0]._records if like else self._representatives()
         views = self._statement.views
         self._same = [
             next((i for i in range(place) if same(view, views[i])), place)
             for place, view in enumerate(views)
         ]
         self._real = RealCells(problem.mechanism, self._statement) if self._output else None
-        self._searches = self._made({} if like is None else like._searches)
+        self._searches = self._made([one._searches for one in like])
         self._known: Found | None = None
         self._coarser: tuple[float, Term] = math.inf, {}
         self._work = 0.0
@@ -115,19 +115,19 @@ class Audit:
             found.append(tuple(next(waiting[run]) for run in runs))
         return found
 
-    def _made(self, before: Mapping[int, GroupSearch]) -> dict[int, GroupSearch]:
+    def _made(self, before: Sequence[Mapping[int, GroupSearch]]) -> dict[int, GroupSearch]:
         """Return a search for each view that differs, which knows what those before found."""
         views = self._statement.views if self._real is None else self._real.views
         found = {}
         for place in sorted(set(self._same)):
             group = Group.of(views[place], self.problem.told)
-            found[place] = GroupSearch(group, self._rng, before.get(place))
+            found[place] = GroupSearch(group, self._rng, [one[place] for one in before])
         return found
 
     def start(self, records: Sequence[int], weights: Array) -> None:
         """Look for adversaries of a group near one who is likely to be the worst, by weights."""
         runs = tuple(map(self._statement.space.run_of, records))
-        self._searches[self._same[self._statement.groups.index(runs)]].start = weights
+        self._searches[self._same[self._statement.groups.index(runs)]].start = weights[None]
 
     @property
     def lower(self) -> float:
@@ -197,7 +197,7 @@ class Audit:
         if not real.finer(max(lost, FINER * real.lost), stop):
             return False
         self._coarser = known
-        self._searches = self._made(self._searches)
+        self._searches = self._made([self._searches])
         return True
 
     def _begin(self, gap: Gap, stop: Stop, staged: bool) -> Progress:
@@ -279,10 +279,10 @@ class Audit:
         cut = {} if self._real is None else self._real.cut
         return {"rule": "max", **cut, "groups": groups}
 
-    def upper_at(self, floor: float) -> float:
-        """Return what the term for another floor proves there, in floats."""
+    def upper_at(self, floors: Array) -> Array:
+        """Return what the terms for other floors prove there, in floats."""
         searches = self._searches.values()
-        return max(search.upper_at(_surplus(search, floor)) for search in searches)
+        return np.max([search.upper_at(_surplus(search, floors)) for search in searches], axis=0)
 
     def at(self, problem: Problem) -> tuple[RecordLeakage, dict[str, Any]]:
         """Return the statement, and what a certificate holds, of the problem at another floor."""
@@ -319,8 +319,8 @@ def _method(above: Mapping[str, Any], real: bool) -> str:
     )
 
 
-def _surplus(search: GroupSearch, floor: float | None) -> float:
-    """Return log|X| - b at a floor; at that of the search without rounding."""
+def _surplus(search: GroupSearch, floor: Any) -> Any:
+    """Return log|X| - b at floors; at that of the search without rounding."""
     group = search.group
     return group.surplus if floor is None else group.surplus + group.floor - floor
 

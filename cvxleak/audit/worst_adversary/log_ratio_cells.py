@@ -158,8 +158,8 @@ class LogRatioCells:
         found = [phi if tree is None else tree.upper for phi, tree in pairs]
         return self.sharing.total(np.array(found))
 
-    def upper_at(self, surplus: float) -> float:
-        """Return what the same trees prove for another surplus log|X| - b."""
+    def upper_at(self, surplus: Array) -> Array:
+        """Return what the same trees prove for each other surplus log|X| - b."""
         lam = float(self.sharing.multipliers[0]) / (1 - self.group.smoothing)
         return self.upper + lam * (surplus - self.group.surplus)
 

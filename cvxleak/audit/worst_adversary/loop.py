@@ -9,7 +9,7 @@ more, with few nodes; so they are first if S is within the tolerance, and poster
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
 from cvxleak.audit.worst_adversary.ascent import Ascent
 from cvxleak.audit.worst_adversary.choices import Choices, bound_choices
+from cvxleak.audit.worst_adversary.dual import SMALLEST
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.log_ratio_cells import LogRatioCells, possible
 from cvxleak.audit.worst_adversary.merged_outputs import Merged, merge_at_price
@@ -100,9 +101,9 @@ class Floorless:
         term = {"rule": "choices", "inputs": pack(found.inputs, "<f8")}
         return cls(found.upper + float(group.extra.max()), lambda: term)
 
-    def upper_at(self, surplus: float) -> float:
+    def upper_at(self, surplus: Array) -> Array:
         """Return the same."""
-        return self.upper
+        return np.full(np.shape(surplus), self.upper)
 
     def term(self) -> Term:
         """Return the term."""
@@ -126,9 +127,9 @@ class Quotient:
         """About how many probabilities the proof goes through."""
         return self.tree.proof_size
 
-    def upper_at(self, surplus: float) -> float:
-        """Return the bound at another floor."""
-        return self.tree.factor + max(self.tree.upper_at(surplus), 0.0) / self.least
+    def upper_at(self, surplus: Array) -> Array:
+        """Return the bound at other floors."""
+        return self.tree.factor + np.maximum(self.tree.upper_at(surplus), 0.0) / self.least
 
     def term(self) -> Term:
         """Return the term."""
@@ -169,26 +170,26 @@ class GroupSearch:
         The worst adversary so far.
     sharing : TimeSharing or None
         S and what attains it, once that was asked for.
-    start : array, shape (N,), optional
-        An adversary who is likely to be near the worst.
+    start : array, shape (B, N), optional
+        Adversaries who are likely to be near the worst.
     nodes : int
         How many nodes were bounded.
     """
 
     def __init__(
-        self, group: Group, rng: np.random.Generator, like: GroupSearch | None = None
+        self, group: Group, rng: np.random.Generator, like: Sequence[GroupSearch] = ()
     ) -> None:
-        """`like` is a search at another floor, or with other cells, from which this one starts."""
+        """`like` are searches at other floors, or with other cells, from which this one starts."""
         self.group, self.nodes = group, 0
-        self.start = None if like is None else like.ascent.weights
-        self._known: PosteriorCells | None = None
-        # With finer cells of an output the worst adversary is about the same, at a floor not. And
-        # what needs no tree is no better than before.
-        self._anew = self._treeless = like is None or like.group.floor != group.floor
-        if like is not None:
-            self._treeless |= all(one.tree is not like._sharpest for one in like._trees)
-            if like.group.view.rows is group.view.rows and like._cells:
-                self._known = like._cells.tree
+        self.start = np.stack([one.ascent.weights for one in like]) if like else None
+        # What needs no tree is no better than before.
+        self._treeless = not like or any(one._closed_form for one in like)
+        same = [one for one in like if one._cells and one.group.view.rows is group.view.rows]
+        self._known = same[0] if same else None
+        # S is concave in the floor: it is too large between floors where it is.
+        self._between = len(same) > 1 and all(one._by_cells for one in like)
+        # With finer cells of an output the worst adversary is about the same, and between floors.
+        self._anew = not self._between and all(one.group.floor != group.floor for one in like)
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
@@ -216,14 +217,24 @@ class GroupSearch:
         """Whether more than a closed form is needed for the least bound."""
         return not isinstance(self._sharpest, Floorless)
 
+    @property
+    def _closed_form(self) -> bool:
+        """Whether the least bound is not that of a tree."""
+        return all(one.tree is not self._sharpest for one in self._trees)
+
+    @property
+    def _by_cells(self) -> bool:
+        """Whether the least bound is that of posterior cells."""
+        return isinstance(self._sharpest, PosteriorCells)
+
     def tight(self, gap: float) -> bool:
         """Whether no tree gets far below the bound: J + extra is as large for an adversary."""
         least = self.ascent.value + float(self.group.extra @ self.ascent.weights)
         return self.upper <= least + SPARE * gap
 
-    def upper_at(self, surplus: float) -> float:
-        """Return what the same proofs give for another surplus log|X| - b."""
-        return min(proof.upper_at(surplus) for proof in self._proofs)
+    def upper_at(self, surplus: Array) -> Array:
+        """Return what the same proofs give for each other surplus log|X| - b."""
+        return np.min([proof.upper_at(surplus) for proof in self._proofs], axis=0)
 
     @property
     def proof_size(self) -> float:
@@ -232,7 +243,7 @@ class GroupSearch:
 
     def terms(self, surplus: float) -> list[Term]:
         """Return the first bound, which needs no search, and the least one for this log|X| - b."""
-        least = min(self._proofs, key=lambda proof: proof.upper_at(surplus))
+        least = min(self._proofs, key=lambda proof: float(proof.upper_at(np.array(surplus))))
         return [proof.term() for proof in dict.fromkeys((self._proofs[0], least))]
 
     def begin(self, progress: Progress) -> None:
@@ -248,7 +259,7 @@ class GroupSearch:
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
             if self.start is not None:
-                ascent.climb(self.start[None], stop)
+                ascent.climb(self.start, stop)
             if self._anew:
                 ascent.climb(None, stop)
         if simple and not group.view.limits:
@@ -287,7 +298,7 @@ class GroupSearch:
         """Begin the trees: the one that S says is to be first, and then the other."""
         group, ascent = self.group, self.ascent
         target, resolution = progress.target()
-        if not (group.view.information and group.view.exact):
+        if self._between or not (group.view.information and group.view.exact):
             return self._plant_cells(resolution)
         if not possible(group):
             group = group.smoothed(SMOOTHING * resolution)
@@ -305,9 +316,11 @@ class GroupSearch:
     def _plant_cells(self, resolution: float) -> None:
         """Begin a tree of posterior cells, with many outputs merged."""
         group, known = self.group, self._known
-        if known is not None:
-            self._merged = known.merged
-            return self._grow_cells(known.at(group))
+        if known is not None and known._cells is not None:
+            self._merged = known._merged
+            own, other = self.ascent.multiplier, known.ascent.multiplier
+            growth = (own + SMALLEST) / (other + SMALLEST)
+            return self._grow_cells(known._cells.tree.at(group, growth))
         mergeable = group.view.information and group.view.exact
         if mergeable:
             self._merge(max(PRICE * resolution, ROUGH * (self.upper - self.ascent.value)))

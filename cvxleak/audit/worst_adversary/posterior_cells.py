@@ -27,10 +27,14 @@ MARGIN = 0.1
 
 @dataclass(frozen=True)
 class Multipliers:
-    """The multipliers (lam, nu, kappa, theta) of a node, and the bound U that they prove."""
+    """The multipliers (lam, nu, kappa, theta) of a node, and the bound U that they prove.
+
+    Better ones are sought from lam times `growth`: they are of another floor.
+    """
 
     bound: float
     numbers: Array
+    growth: float = 1.0
 
 
 class PosteriorCells(BestFirst[Array, Multipliers, Split]):
@@ -53,20 +57,27 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         root = np.broadcast_to(np.eye(k), (outputs, k, k))
         super().__init__(root, Multipliers(*self.dual.ceiling()))
 
-    def upper_at(self, surplus: float) -> float:
-        """Return what the same multipliers prove for another surplus log|X| - b."""
+    def upper_at(self, surplus: Array) -> Array:
+        """Return what the same multipliers prove for each other surplus log|X| - b."""
         self.settle()
-        change = surplus - self.group.surplus
-        return max(leaf.bound + change * float(leaf.numbers[0]) for leaf in self._leaves.values())
+        leaves = self._leaves.values()
+        bounds = np.array([leaf.bound for leaf in leaves])
+        lam = np.array([leaf.numbers[0] for leaf in leaves])
+        return (bounds + np.multiply.outer(surplus - self.group.surplus, lam)).max(axis=-1)
 
-    def at(self, group: Group) -> PosteriorCells:
-        """Return the same tree about another entropy floor: U falls by lam for each nat of it."""
+    def at(self, group: Group, growth: float) -> PosteriorCells:
+        """Return the same tree about another entropy floor, whose own multiplier has grown.
+
+        U falls by lam for each nat of the floor. The best lam of a leaf grows about like the
+        floor's, and its other multipliers hardly change.
+        """
         other = PosteriorCells(group, self.merged, self.factor)
         other.dual.tangents = self.dual.tangents
         change = group.surplus - self.group.surplus
 
         def moved(leaf: Multipliers) -> Multipliers:
-            return replace(leaf, bound=leaf.bound + change * float(leaf.numbers[0]))
+            bound = leaf.bound + change * float(leaf.numbers[0])
+            return replace(leaf, bound=bound, growth=growth * leaf.growth)
 
         other.adopt(self, moved)
         return other
@@ -144,6 +155,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         vertices, numbers = np.stack(regions), np.zeros((len(leaves), self.dual.width))
         for row, leaf in zip(numbers, leaves, strict=True):
             row[: len(leaf.numbers)] = leaf.numbers
+            row[0] *= leaf.growth
         if not self._splits:  # the whole region
             numbers[0] = self.dual.first()
         found = self.dual.solve(vertices, numbers, threshold, np.array(accuracies), stop=stop)

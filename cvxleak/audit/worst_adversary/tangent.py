@@ -125,8 +125,8 @@ class Tangent:
             if not (more and least <= lam < high[0] and (low is None or lam > low[0])):
                 return best
 
-    def upper_at(self, surplus: float) -> float:
-        """Return what it proves for another surplus log|X| - b."""
+    def upper_at(self, surplus: Array) -> Array:
+        """Return what it proves for each other surplus log|X| - b."""
         return self.upper + self.multiplier * (surplus - self.group.surplus)
 
     def term(self) -> Term:

@@ -148,10 +148,13 @@ def test_a_tree_serves_other_floors():
     mechanism = Mechanism(count(4), random_rounding(4, 3))
     first, second = stated(mechanism, 2.0), stated(mechanism, 2.5)
     tree = grown(PosteriorCells(first.group), 100)
-    other = tree.at(second.group)
-    start = fits(second, other)
-    assert start < tree.upper
-    assert fits(second, grown(other, 200)) < start
+    floors = np.array([first.group.surplus, second.group.surplus])
+    for growth in (1.0, 2.0):
+        other = tree.at(second.group, growth)
+        start = fits(second, other)
+        assert start < tree.upper
+        assert tree.upper_at(floors) == pytest.approx([tree.upper, other.upper])
+        assert fits(second, grown(other, 200)) < start
     # The tree that it came from is as it was.
     fits(first, tree)
 
