@@ -182,14 +182,14 @@ class GroupSearch:
         """`like` are searches at other floors, or with other cells, from which this one starts."""
         self.group, self.nodes = group, 0
         self.start = np.stack([one.ascent.weights for one in like]) if like else None
-        # What needs no tree is no better than before.
-        self._treeless = not like or any(one._closed_form for one in like)
         same = [one for one in like if one._cells and one.group.view.rows is group.view.rows]
         self._known = same[0] if same else None
         # S is concave in the floor: it is too large between floors where it is.
         self._between = len(same) > 1 and all(one._by_cells for one in like)
         # With finer cells of an output the worst adversary is about the same, and between floors.
         self._anew = not self._between and all(one.group.floor != group.floor for one in like)
+        # There, what needs no tree is no better than before.
+        self._treeless = self._anew or any(one._closed_form for one in like)
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
