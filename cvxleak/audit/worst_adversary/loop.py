@@ -319,7 +319,8 @@ class GroupSearch:
         if known is not None and known._cells is not None:
             self._merged = known._merged
             own, other = self.ascent.multiplier, known.ascent.multiplier
-            growth = (own + SMALLEST) / (other + SMALLEST)
+            # Not larger: the multiplier of a floor that binds nobody is 0.
+            growth = min(1.0, (own + SMALLEST) / (other + SMALLEST))
             return self._grow_cells(known._cells.tree.at(group, growth))
         mergeable = group.view.information and group.view.exact
         if mergeable:
