@@ -51,6 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxleak.audit.worst_adversary.interior_point import (
+    MISS,
     Batch,
     Point,
     minimize,
@@ -195,6 +196,7 @@ class CellDual:
         *,
         stop: Callable[[], bool] = never,
         price: Array | None = None,
+        miss: float = MISS,
     ) -> Solution:
         """Minimize U from the given numbers; see `minimize` for when a node is done.
 
@@ -210,7 +212,7 @@ class CellDual:
             self, vertices, prices, accuracy / (4 * np.maximum(self.surplus, accuracy))
         )
         start = nodes.multipliers(vertices, numbers)
-        bound, z, last = minimize(nodes, start, threshold, accuracy, stop)
+        bound, z, last = minimize(nodes, start, threshold, accuracy, stop, miss)
         weights = (last.pi[..., None] * last.v)[:, self.place[0], self.place[1]]
         rays = np.maximum(last.gradient[:, 1 : 1 + self.pairs], 0.0).reshape(nodes.offset.shape)
         lost = ~np.isfinite(weights).all(axis=1)
