@@ -71,6 +71,10 @@ SMALLEST = 1e-3
 work gaps of the bank are 1.3 times as large with ten times it, .9 times with a tenth, and up to 600
 times with a thousandth (known marginals)."""
 
+LARGEST = 1e5
+"""Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of
+radius 0, it would grow without limit, and nothing would be left of what it proves but rounding."""
+
 
 @dataclass
 class Solution:
@@ -285,6 +289,8 @@ class Nodes(Batch):
 
     def normalized(self, z: Array) -> Array:
         """Return multipliers, in place, of which those of tangents have the sum that they need."""
+        capped = z[:, 1 : self.dual.limits.stop]
+        np.minimum(capped, LARGEST, out=capped)
         for j in self.dual.equations:
             # Only their difference matters, and nothing else keeps the two from growing.
             z[:, j : j + 2] -= np.maximum(z[:, j : j + 2].min(axis=1, keepdims=True) - 1.0, 0.0)
