@@ -93,12 +93,15 @@ class Tangent:
         known to be below it.
         """
         lumped = group.lumped
+        # Nowhere zero: what has no mass stays without.
+        weights = 0.9 * weights + 0.1 * lumped.uniform()
         if whole:
             places = np.arange(len(weights))
             lumped = replace(lumped, values=tuple(places.tolist()), value_index=places)
             eta = np.zeros(len(weights))
+            # The maximizer itself, for which all digits count.
             weights, multiplier = _climbed(
-                lumped, Updater(lumped, group.floor), weights, target, stop
+                lumped, Updater(lumped, group.floor), weights, target / 100, stop, 10 * STEPS
             )
         else:
             eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
@@ -150,13 +153,16 @@ def _meeting(one: Line, other: Line) -> tuple[float, float]:
 
 
 def _climbed(
-    lumped: Lumped, updater: Updater, weights: Array, target: float, stop: Stop
+    lumped: Lumped,
+    updater: Updater,
+    weights: Array,
+    target: float,
+    stop: Stop,
+    steps: int = STEPS,
 ) -> tuple[Array, float]:
     """Return the adversary to whom an ascent leads from some weights, and the multiplier."""
-    # Nowhere zero: what has no mass stays without.
-    start = 0.9 * weights + 0.1 * lumped.uniform()
-    current = updater.first(updater.joint(start[None]))
-    ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN * target, stop=stop)
+    current = updater.first(updater.joint(weights[None]))
+    ascend(updater, current, None, max_updates=steps, least_gain=GAIN * target, stop=stop)
     found = np.maximum(current.weights[0], LEAST)
     return found / found.sum(), float(current.multiplier[0])
 
