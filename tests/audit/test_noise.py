@@ -280,7 +280,7 @@ def test_what_cells_on_the_way_proved_stands():
     known = search.found(Gap(1e-2)).upper
     search.advance(Gap(1e-4), Stop(Clock(1e-9)))
     search._real.finer(1e-3, Stop(Clock()))
-    search._searches = search._made(search._searches)  # and no time to audit them
+    search._searches = search._made([search._searches])  # and no time to audit them
     assert search.upper > known
     assert search.found(Gap(1e-2)).upper == known
 

@@ -112,7 +112,7 @@ def test_where_there_is_nothing_to_look_for():
     listed = MinLeakage(parity(3), priors=[np.full(8, 1 / 8)], **given)
     for problem in (without, total, listed):
         assert learned_of(problem).without_floor is None
-    assert learned_of(least_leakage(70, 2.0, 30.0)).without_floor is None
+    assert learned_of(least_leakage(100, 2.0, 30.0)).without_floor is None
 
 
 def test_a_large_count_is_certified_by_a_channel_that_is_easy_to_audit():
