@@ -51,7 +51,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxleak.audit.worst_adversary.interior_point import (
-    MISS,
     Batch,
     Point,
     minimize,
@@ -200,7 +199,7 @@ class CellDual:
         *,
         stop: Callable[[], bool] = never,
         price: Array | None = None,
-        miss: float = MISS,
+        miss: float = np.inf,
     ) -> Solution:
         """Minimize U from the given numbers; see `minimize` for when a node is done.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 
-__all__ = ["MISS", "Batch", "Point", "Problem", "minimize", "never"]
+__all__ = ["Batch", "Point", "Problem", "minimize", "never"]
 
 ITERATIONS = 60
 """Most Newton steps of a problem."""
@@ -28,11 +28,6 @@ ITERATIONS = 60
 CENTERED = 30.0
 """Most by which a product of a multiplier and its slack is off the one that a step aims at.
 Without, a count of 3 whose mean is known is open by 700 times as much at equal work."""
-
-MISS = 1e-2
-"""By how much slacks may be off the gradient where only U counts, not what maximizes. Where that
-counts, in steps of the ascent, they are as accurate as U: an adversary known to expect at most one
-1 of a count rounded at random is found 2 % too weak without."""
 
 LEFT = 0.1
 """Least share of a multiplier or a slack that a step leaves. With half or twice of it the bank's
@@ -97,12 +92,13 @@ def minimize(
     threshold: Array,
     accuracy: Array,
     stop: Callable[[], bool] = never,
-    allowed: float = MISS,
+    allowed: float = np.inf,
 ) -> tuple[Array, Array, P]:
     """Return the least U found, its z, and the last point.
 
     A problem is done when U is at most its threshold, when the least U is certainly above it (with
-    -inf it never is), or when the duality gap is at most the accuracy.
+    -inf it never is), or when the duality gap is at most the accuracy. Where what maximizes counts,
+    too, slacks have to be within `allowed` of the gradient.
     """
     active, best, value = np.arange(len(z)), z.copy(), np.full(len(z), np.inf)
     point = problem.at(z)
