@@ -97,10 +97,13 @@ def bound_choices(lumped: Lumped, stop: Callable[[], bool] = never) -> Choices |
     if places is None:
         return None
     units = np.eye(places.shape[1])
-    # Where many choices tie, the last digits take most of the steps.
-    found = leakages(lumped.rows[places], units, 0.0, stop, ITERATIONS // 4)
-    values, upper, inputs = found
-    best = np.flatnonzero(upper >= values.max())
+    values, upper, inputs = leakages(lumped.rows[places], units, 0.0, stop, ITERATIONS // 4)
+    # Where a choice leaks all there is, its bound may be below by rounding.
+    best = np.flatnonzero(upper >= min(values.max(), upper.max()))
+    # The largest bound is what counts: of the others a few digits are enough.
+    more = leakages(lumped.rows[places[best]], units, 0.0, stop, 20 * ITERATIONS)
+    values[best], upper[best], inputs[best] = more
+    best = np.flatnonzero(upper >= min(values.max(), upper.max()))
     doubt = (inputs * lumped.log_multiplicity[places] + entr(inputs)).sum(axis=1)
     first = best[doubt[best].argmax()]
     witness = np.zeros(len(lumped.rows))
