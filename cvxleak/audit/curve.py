@@ -16,7 +16,6 @@ from cvxleak.audit.worst_adversary.audit import Audit, Reporter
 from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
-from cvxleak.kernel.numbers import lower, precision, upper
 from cvxleak.model import ChannelSet, Gain, Mechanism
 from cvxleak.model.gain import Form
 from cvxleak.model.knowledge import Knowledge
@@ -339,25 +338,22 @@ class _Curve:
         witness = _certificate(below)
         statement, content = audit.at(problem)
         proof = audit.upper_term(content["entropy_floor"])
-        with precision():
-            ends = lower(statement.lower(witness.witness)), upper(statement.upper(proof))
-        closed = self._gap.closed(*ends)
-        return Bound.proved(
+        bound = Bound.of_terms(
             below.name,
-            *ends,
+            witness.kind,
+            content,
+            witness.witness,
+            proof,
+            statement=statement,
             tol=self._gap.tol,
-            unit=below.unit,
             witness=below.witness,
-            certificate=Certificate(
-                witness.kind, content, *ends, witness.witness, proof, unit=witness.unit
-            ),
             shadow_prices=(known or below).shadow_prices,
-            stats={
-                **(known or self.found[source]).stats,
-                "stopped": Stopped.TOLERANCE if closed else self._stopped,
-            },
             resume=lambda tol, time, work: problem.solve(tol=tol, time_limit=time, work_limit=work),
         )
+        closed = self._gap.closed(bound.lower, bound.upper)
+        stopped = Stopped.TOLERANCE if closed else self._stopped
+        stats = {**(known or self.found[source]).stats, "stopped": stopped}
+        return replace(bound, stats=stats)
 
 
 def _next(waiting: Sequence[int], size: int) -> int:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak.audit.worst_adversary.group import LEAST
 from cvxleak.audit.worst_adversary.time_sharing import Value, short
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
@@ -54,7 +55,7 @@ class LogRatioBoxes:
     def of(cls, value: Value, base: Array, scale: float, log_t: Array, v: Array) -> LogRatioBoxes:
         """Return those whose functionals leave the residuals least."""
         used = value.used
-        rows, law = value.rows[:, used], short(np.maximum(v, 2.0**-100))
+        rows, law = value.rows[:, used], short(np.maximum(v, LEAST))
         rho = law @ rows / law.sum()
         # The outputs in the order of what tells most under v.
         m = np.sqrt(law)[:, None] * (rows - rho) / np.sqrt(rho)
