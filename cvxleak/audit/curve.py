@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,21 +13,19 @@ import numpy as np
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.worst_adversary.audit import Audit, Reporter
 from cvxleak.core.clock import WORK_LIMIT, Clock, Progress, check_progress
-from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import ChannelSet, Gain, Mechanism
 from cvxleak.model.gain import Form
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
-from cvxleak.problem.bound import BOUND_HEAD, bound_row
-from cvxleak.proofs import Certificate
-from cvxleak.proofs.bundle import save_certificates
+from cvxleak.problem.curve import Curve, certificate_of
 
 __all__ = ["LeakageCurve", "leakage_curve"]
 
 
-@dataclass(frozen=True)
-class LeakageCurve:
+@dataclass(frozen=True, repr=False)
+class LeakageCurve(Curve):
     """Lower and upper bounds on L(b) for increasing entropy floors b; both are non-increasing.
 
     Attributes
@@ -64,57 +61,12 @@ class LeakageCurve:
     seconds: float
 
     @property
-    def lower(self) -> Array:
-        """The attained lower bounds, one for each floor."""
-        return np.array([bound.lower for bound in self.bounds])
-
-    @property
-    def upper(self) -> Array:
-        """The proved upper bounds, one for each floor."""
-        return np.array([bound.upper for bound in self.bounds])
-
-    def to(self, unit: str) -> LeakageCurve:
-        """Return the same curve in ``"nats"`` or ``"bits"``; the floors stay in nats."""
-        return replace(self, bounds=tuple(bound.to(unit) for bound in self.bounds))
+    def _axis(self) -> tuple[str, tuple[float, ...]]:
+        return "entropy_floor", self.entropy_floors
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with a row for each floor (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "entropy_floor": self.entropy_floors,
-                "lower": self.lower,
-                "upper": self.upper,
-                "unit": [bound.unit for bound in self.bounds],
-                "status": [bound.status.name for bound in self.bounds],
-                "solved": self.solved,
-            }
-        )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificates of all floors to one file, which `verify` reads.
-
-        Raises
-        ------
-        CertificateError
-            A bound has no certificate.
-        ValidationError
-            The file cannot be written.
-        """
-        save_certificates([_certificate(bound) for bound in self.bounds], path)
-
-    def __repr__(self) -> str:
-        floors = self.entropy_floors
-        ends = f", from {floors[0]:.6g} to {floors[-1]:.6g}" if floors else ""
-        return f"LeakageCurve({len(floors)} entropy floors{ends})"
-
-    def _repr_html_(self) -> str:
-        from cvxleak.core.notebook import html_table
-
-        pairs = zip(self.entropy_floors, self.bounds, strict=True)
-        rows = ((floor, *bound_row(bound)) for floor, bound in pairs)
-        return html_table("", ("entropy floor (nats)", *BOUND_HEAD), rows)
+        """Return one row for each floor as a pandas DataFrame (needs pandas)."""
+        return super().to_frame().assign(solved=self.solved)
 
     def __str__(self) -> str:
         rows = [
@@ -335,7 +287,7 @@ class _Curve:
         if at == source == place and known is not None:
             return known
         below, audit = self.found[at], self._audits[source]
-        witness = _certificate(below)
+        witness = certificate_of(below)
         statement, content = audit.at(problem)
         proof = audit.upper_term(content["entropy_floor"])
         bound = Bound.of_terms(
@@ -367,9 +319,3 @@ def _next(waiting: Sequence[int], size: int) -> int:
     stretches = np.split(waiting, np.flatnonzero(np.diff(waiting) > 1) + 1)
     widest = max(stretches, key=len)
     return int(widest[(len(widest) - 1) // 2])
-
-
-def _certificate(bound: Bound) -> Certificate:
-    if bound.certificate is None:
-        raise CertificateError(f"{bound.name}: found a bound without a certificate; solve it anew")
-    return bound.certificate

@@ -15,7 +15,7 @@ from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.worst_adversary.audit import Audit as Engine
 from cvxleak.audit.worst_adversary.choices import enumerable
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import CertificateError, SolveInterrupted
+from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import Array, generator
 from cvxleak.core.value import Value
 from cvxleak.core.work import METER
@@ -27,6 +27,7 @@ from cvxleak.kernel.numbers import lower, precision
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problem import Bound, Stopped
+from cvxleak.problem.curve import certificate_of
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.design import attacked_groups, forces_constants, leakage_of_priors, total_above
 
@@ -311,9 +312,7 @@ class AdversaryOracle:
 
     def from_audit(self, bound: Bound) -> Audited:
         """Return what an audit's bound says."""
-        adversary, certificate = bound.witness, bound.certificate
-        if certificate is None:
-            raise CertificateError(f"{bound.name}: an audit without a certificate")
+        adversary, certificate = bound.witness, certificate_of(bound)
         # The audit merges equal rows; the mass of a merged group is spread over its cells.
         lumped, weights = adversary.lumped, []
         owner = self._owners(lumped)

@@ -11,20 +11,20 @@ import numpy as np
 
 from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
-from cvxleak.core.validation import Array, in_order, instance, real_number
+from cvxleak.core.validation import in_order, instance, real_number
 from cvxleak.design.distortion import MinDistortion
 from cvxleak.design.leakage import MinLeakage
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options
 from cvxleak.problem import Bound
-from cvxleak.problem.bound import BOUND_HEAD, bound_row
+from cvxleak.problem.curve import Curve
 from cvxleak.solvers.conic import as_options
 
 __all__ = ["DesignCurve", "design_curve"]
 
 
-@dataclass(frozen=True)
-class DesignCurve:
+@dataclass(frozen=True, repr=False)
+class DesignCurve(Curve):
     """Lower and upper bounds on a trade-off for increasing budgets.
 
     Attributes
@@ -50,33 +50,8 @@ class DesignCurve:
     seconds: float
 
     @property
-    def lower(self) -> Array:
-        """The lower bounds."""
-        return np.array([bound.lower for bound in self.bounds])
-
-    @property
-    def upper(self) -> Array:
-        """The upper bounds."""
-        return np.array([bound.upper for bound in self.bounds])
-
-    def __repr__(self) -> str:
-        ends = f", from {self.budgets[0]:.6g} to {self.budgets[-1]:.6g}" if self.budgets else ""
-        return f"DesignCurve({len(self.budgets)} budgets{ends})"
-
-    def _repr_html_(self) -> str:
-        from cvxleak.core.notebook import html_table
-
-        pairs = zip(self.budgets, self.bounds, strict=True)
-        rows = ((budget, *bound_row(bound)) for budget, bound in pairs)
-        return html_table("", ("budget", *BOUND_HEAD), rows)
-
-    def to_frame(self) -> Any:
-        """Return one row per budget as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
-
-        frame = pd.concat([bound.to_frame() for bound in self.bounds], ignore_index=True)
-        frame.insert(0, "budget", list(self.budgets))
-        return frame
+    def _axis(self) -> tuple[str, tuple[float, ...]]:
+        return "budget", self.budgets
 
 
 def design_curve(
