@@ -308,7 +308,9 @@ class GroupSearch:
         if self._between or not (group.view.information and group.view.exact):
             return self._plant_cells(resolution)
         if not possible(group):
-            group = group.smoothed(SMOOTHING * resolution)
+            if len(group.lumped.values) == 2:  # cells of posteriors are intervals
+                return self._plant_cells(resolution)
+            group = group.smoothed(SPARE * resolution)
         multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
         self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
         reach = self.sharing.bound + SPARE * resolution
