@@ -260,7 +260,8 @@ class GroupSearch:
         self._begun = True
         group, ascent, stop = self.group, self.ascent, progress.stop
         simple = self._treeless and group.view.information and group.view.exact
-        if simple and (found := bound_choices(group.lumped, stop=stop)) is not None:
+        found = bound_choices(group.lumped, group.floor, stop) if simple else None
+        if found is not None:
             self._proofs.append(Floorless.of_choices(group, found))
             ascent.climb(found.witness[None], stop)
         ascent.enough = self.upper
