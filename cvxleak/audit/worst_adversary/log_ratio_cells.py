@@ -133,11 +133,13 @@ def possible(group: Group) -> bool:
 class LogRatioCells:
     """Trees that prove a time-sharing bound, one for each value with several groups of contexts.
 
-    The second value of a group that is its own mirror image has the tree of the first.
+    The second value of a group that is its own mirror image has the tree of the first. They are
+    grown until the bound is `reach`, at most.
     """
 
-    def __init__(self, group: Group, sharing: TimeSharing) -> None:
+    def __init__(self, group: Group, sharing: TimeSharing, reach: float = -np.inf) -> None:
         self.group, self.sharing, self.mirrored = group, sharing, mirrored(group)
+        self.reach = reach
         values = values_of(group)[: 1 if self.mirrored else None]
         trees = [self._tree(a, value) for a, value in enumerate(values)]
         self.trees = trees * (2 if self.mirrored else 1)
@@ -191,8 +193,8 @@ class LogRatioCells:
 
             def target(phi: float = phi) -> float:
                 # phi_a + x for all values adds x to the bound.
-                spare = (threshold() - sharing.bound) * (1 - self.group.smoothing)
-                return phi + spare
+                spare = max(threshold(), self.reach) - sharing.bound
+                return phi + spare * (1 - self.group.smoothing)
 
             limit = None if node_limit is None else tree.nodes + node_limit - self.nodes
             tree.run(

@@ -87,13 +87,13 @@ class Floorless:
     written: Callable[[], Term]
 
     @classmethod
-    def first(cls, group: Group, factor: bool) -> Floorless | None:
+    def first(cls, group: Group) -> Floorless | None:
         """Return I(A;Y) <= H(A), or that an output which ignores the data leaks nothing."""
         view = group.view
         keys = {row.key for row in view.rows}
         # All rows are equal as written, and the gain before the output is taken off.
         if view.times != 0 and view.exact and view.extra is None and len(keys) == 1:
-            return cls(1.0 if factor else 0.0, lambda: {"rule": "equal"})
+            return cls(float(group.told.form == "factor"), lambda: {"rule": "equal"})
         if not view.information:
             return None
         values = len(group.lumped.values)
@@ -117,39 +117,11 @@ class Floorless:
         return self.written()
 
 
-@dataclass(frozen=True, eq=False)
-class Quotient:
-    """The bound T + max(u, 0) / g on a factor: a tree proves J <= u, and g is below the gain."""
-
-    tree: PosteriorCells
-    least: float
-
-    @property
-    def upper(self) -> float:
-        """The bound on the factor."""
-        return self.tree.factor + max(self.tree.upper, 0.0) / self.least
-
-    @property
-    def proof_size(self) -> float:
-        """About how many probabilities the proof goes through."""
-        return self.tree.proof_size
-
-    def upper_at(self, surplus: Array) -> Array:
-        """Return the bound at other floors."""
-        return self.tree.factor + np.maximum(self.tree.upper_at(surplus), 0.0) / self.least
-
-    def term(self) -> Term:
-        """Return the term."""
-        return self.tree.term()
-
-
 @dataclass
 class Growing:
     """A tree that is being grown."""
 
     tree: Any
-    goal: Callable[[float, float], float]
-    """What the tree is to get to, for the end to reach and the gap that closes."""
     work: float = 0.0
     done: bool = False
 
@@ -157,7 +129,7 @@ class Growing:
         """Bound some more nodes."""
         tree, before, spent = self.tree, self.tree.nodes, METER.spent
         tree.run(
-            lambda: self.goal(*progress.target()),
+            lambda: progress.target()[0],
             resolution=progress.target()[1],
             stop=progress.stop,
             on_weights=look,
@@ -201,14 +173,10 @@ class GroupSearch:
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
         self._merged: Merged | None = None
-        self._least = None
-        if group.told.form == "factor":
-            self._least = group.objective(1.0).least(len(group.lumped.values))[0]
         self._trees: list[Growing] = []
         self._proofs: list[Any] = []
         # Nothing divided yet, and of a factor about T = 0: what no adversary or channel passes.
-        first = Floorless.first(group, self._least is not None)
-        self._proofs.append(first or self._proved(PosteriorCells(group)))
+        self._proofs.append(Floorless.first(group) or PosteriorCells(group))
 
     @property
     def _sharpest(self) -> Any:
@@ -318,9 +286,7 @@ class GroupSearch:
         if reach > target:
             self._plant_cells(resolution)
         if reach < self.upper:
-            tree = LogRatioCells(group, self.sharing)
-            self._trees.append(Growing(tree, lambda target, _: max(target, reach)))
-            self._proofs.append(tree)
+            self._grow(LogRatioCells(group, self.sharing, reach))
         return None
 
     def _plant_cells(self, resolution: float) -> None:
@@ -331,12 +297,12 @@ class GroupSearch:
             own, other = self.ascent.multiplier, known.ascent.multiplier
             # Not larger: the multiplier of a floor that binds nobody is 0.
             growth = min(1.0, (own + SMALLEST) / (other + SMALLEST))
-            return self._grow_cells(known._cells.tree.at(group, growth))
+            return self._grow(known._cells.tree.at(group, growth))
         mergeable = group.view.information and group.view.exact
         if mergeable and len(group.parts) > FEW_OUTPUTS:
             self._merge(max(PRICE * resolution, ROUGH * (self.upper - self.ascent.value)))
         elif not self._cells:
-            self._grow_cells(self._whole())
+            self._grow(self._whole())
         return None
 
     @property
@@ -350,32 +316,28 @@ class GroupSearch:
         group = self.group
         if group.lumped.rows.shape[1] * len(group.lumped.values) > MULTIPLIERS:
             return None
-        return PosteriorCells(group, None, 0.0 if self._least is None else self.ascent.value)
+        return PosteriorCells(group, None, self.ascent.value if self._of_factor else 0.0)
+
+    @property
+    def _of_factor(self) -> bool:
+        return self.group.told.form == "factor"
 
     def _merge(self, budget: float) -> None:
         """Begin a tree on outputs that are merged at such a price, or on all."""
         self._merged = merge_at_price(self.group, self.ascent.weights, budget)
         whole = self._merged is None
-        self._grow_cells(self._whole() if whole else PosteriorCells(self.group, self._merged))
+        self._grow(self._whole() if whole else PosteriorCells(self.group, self._merged))
 
-    def _grow_cells(self, tree: PosteriorCells | None) -> None:
-        """Begin such a tree in place of the one that there is."""
+    def _grow(self, tree: LogRatioCells | PosteriorCells | None) -> None:
+        """Begin a tree; posterior cells in place of those that there are."""
         if tree is None:
             return
-        least, old = self._least, self._cells
-
-        def goal(target: float, _: float) -> float:
-            return target if least is None else (target - tree.factor) * least
-
-        if old is None:
-            self._trees.append(Growing(tree, goal))
+        old = self._cells
+        if old is None or isinstance(tree, LogRatioCells):
+            self._trees.append(Growing(tree))
         else:
-            old.tree, old.goal, old.done = tree, goal, False
-        self._proofs.append(self._proved(tree))
-
-    def _proved(self, tree: PosteriorCells) -> PosteriorCells | Quotient:
-        """Return what such a tree proves."""
-        return tree if self._least is None else Quotient(tree, self._least)
+            old.tree, old.done = tree, False
+        self._proofs.append(tree)
 
     def _renew(self, progress: Progress) -> None:
         """Begin a tree anew with more outputs, or about a larger factor, where that pays."""
@@ -387,6 +349,6 @@ class GroupSearch:
             # The price is most of what keeps the bound up.
             if cells.tree.upper - attained <= STALE * price:
                 self._merge(PRICE * price)
-        elif self._least is not None:
+        elif self._of_factor:
             if attained - cells.tree.factor > OUTGROWN * progress.target()[1]:
-                self._grow_cells(self._whole())
+                self._grow(self._whole())

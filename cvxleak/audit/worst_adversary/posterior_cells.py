@@ -41,7 +41,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
     """Upper bounds on J + extra of a group's adversaries, by cells of the posteriors.
 
     A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Outputs may be
-    `merged` at a price; `factor` is the T of a factor.
+    `merged` at a price. Of a factor about T it is the bound T + max(J, 0) / g, g below the gain.
     """
 
     def __init__(self, group: Group, merged: Merged | None = None, factor: float = 0.0) -> None:
@@ -55,14 +55,22 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         self.batch = self.dual.batch
         k, outputs = len(lumped.values), lumped.rows.shape[1]
         root = np.broadcast_to(np.eye(k), (outputs, k, k))
-        super().__init__(root, Multipliers(*self.dual.ceiling()))
+        self._least, self._floor = 1.0, -np.inf
+        if group.told.form == "factor":
+            self._least, self._floor = self.objective.least(k)[0], factor
+        bound, numbers = self.dual.ceiling()
+        super().__init__(root, Multipliers(float(self._proved(bound)), numbers))
+
+    def _proved(self, bound: Array | float) -> Array:
+        """Return the bound that one on J + extra gives."""
+        return np.maximum(self.factor + np.asarray(bound) / self._least, self._floor)
 
     def upper_at(self, surplus: Array) -> Array:
         """Return what the same multipliers prove for each other surplus log|X| - b."""
         self.settle()
         leaves = self._leaves.values()
         bounds = np.array([leaf.bound for leaf in leaves])
-        lam = np.array([leaf.numbers[0] for leaf in leaves])
+        lam = np.array([leaf.numbers[0] for leaf in leaves]) / self._least
         return (bounds + np.multiply.outer(surplus - self.group.surplus, lam)).max(axis=-1)
 
     def at(self, group: Group, growth: float) -> PosteriorCells:
@@ -73,7 +81,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         """
         other = PosteriorCells(group, self.merged, self.factor)
         other.dual.tangents = self.dual.tangents
-        change = group.surplus - self.group.surplus
+        change = (group.surplus - self.group.surplus) / self._least
 
         def moved(leaf: Multipliers) -> Multipliers:
             bound = leaf.bound + change * float(leaf.numbers[0])
@@ -158,12 +166,13 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
             row[0] *= leaf.growth
         if not self._splits:  # the whole region
             numbers[0] = self.dual.first()
-        found = self.dual.solve(vertices, numbers, threshold, np.array(accuracies), stop=stop)
+        threshold, accuracy = (threshold - self.factor) * self._least, np.array(accuracies)
+        found = self.dual.solve(vertices, numbers, threshold, accuracy * self._least, stop=stop)
         splits = branch(vertices, found.rays, self.objective)
         return [
             Bounded(Multipliers(float(bound), numbers), split, weights)
             for bound, numbers, split, weights in zip(
-                found.bound, found.numbers, splits, found.weights, strict=True
+                self._proved(found.bound), found.numbers, splits, found.weights, strict=True
             )
         ]
 

@@ -52,11 +52,7 @@ def grown(tree: PosteriorCells, nodes: int = 40) -> PosteriorCells:
 def fits(case: Stated, tree: PosteriorCells) -> float:
     """Return what the kernel proves; it is what the tree says, or a little less."""
     proved = case.proved(tree.term())
-    upper = tree.upper
-    if tree.factor:
-        least = tree.objective.least(len(case.group.lumped.values))[0]
-        upper = tree.factor + max(upper, 0.0) / least
-    assert upper * 0.9 - 1e-6 <= proved <= upper + 1e-9
+    assert tree.upper * 0.9 - 1e-6 <= proved <= tree.upper + 1e-9
     assert case.largest(np.random.default_rng(0)) <= proved
     return proved
 
