@@ -239,10 +239,11 @@ class GroupSearch:
             if self._anew:
                 ascent.climb(None, stop)
         if simple and not group.view.limits:
-            known = ascent.weights, ascent.multiplier, progress.target()[0], stop
-            for whole in (False, True):
-                if self.upper > progress.target()[0]:
-                    self._proofs.append(Tangent.of(group, *known, whole))
+            weights, target = ascent.weights, progress.target()[0]
+            if self.upper > target:
+                self._proofs.append(Tangent.of(group, weights, ascent.multiplier, target, stop))
+            if self.upper > target:
+                self._proofs.append(Tangent.of_dataset(group, weights, target, stop))
 
     def advance(self, progress: Progress, nodes: int) -> bool:
         """Grow a tree by some nodes; false if there is none that can be grown."""

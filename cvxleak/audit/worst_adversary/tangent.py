@@ -74,7 +74,7 @@ class Tangent:
     multiplier: float
     weights: Array
     upper: float
-    whole: bool
+    whole: bool = False
 
     @classmethod
     def of(
@@ -84,7 +84,6 @@ class Tangent:
         multiplier: float,
         target: float,
         stop: Stop,
-        whole: bool = False,
     ) -> Tangent:
         """Return a good bound, or one up to `target`, from an adversary and the floor's multiplier.
 
@@ -95,22 +94,13 @@ class Tangent:
         lumped = group.lumped
         # Nowhere zero: what has no mass stays without.
         weights = 0.9 * weights + 0.1 * lumped.uniform()
-        if whole:
-            places = np.arange(len(weights))
-            lumped = replace(lumped, values=tuple(places.tolist()), value_index=places)
-            eta = np.zeros(len(weights))
-            # The maximizer itself, for which all digits count.
-            weights, multiplier = _climbed(
-                lumped, Updater(lumped, group.floor), weights, target / 100, stop, 10 * STEPS
-            )
-        else:
-            eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
+        eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
         least = max(float(eta.max()), 1 / LARGEST)
         best, low, high = None, None, (LARGEST, LARGEST * group.surplus, group.surplus)
         lam = max(multiplier, least)
         while True:
             weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
-            found = cls(group, lam, weights, _bound(group, lumped, weights, lam, eta), whole)
+            found = cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
             if best is None or found.upper < best.upper:
                 best = found
             slope = lumped_entropy(weights, lumped) - group.floor
@@ -127,6 +117,17 @@ class Tangent:
             more = best.upper - reach > PROGRESS * (best.upper - target)
             if not (more and least <= lam < high[0] and (low is None or lam > low[0])):
                 return best
+
+    @classmethod
+    def of_dataset(cls, group: Group, weights: Array, target: float, stop: Stop) -> Tangent:
+        """Return the bound on I(X;Y), from an adversary."""
+        places = np.arange(len(weights))
+        lumped = replace(group.lumped, values=tuple(places.tolist()), value_index=places)
+        start = 0.9 * weights + 0.1 * lumped.uniform()
+        found, lam = _climbed(lumped, Updater(lumped, group.floor), start, target, stop)
+        lam = max(lam, 1 / LARGEST)
+        bound = _bound(group, lumped, found, lam, np.zeros(len(weights)))
+        return cls(group, lam, found, bound, whole=True)
 
     def upper_at(self, surplus: Array) -> Array:
         """Return what it proves for each other surplus log|X| - b."""
@@ -158,11 +159,10 @@ def _climbed(
     weights: Array,
     target: float,
     stop: Stop,
-    steps: int = STEPS,
 ) -> tuple[Array, float]:
     """Return the adversary to whom an ascent leads from some weights, and the multiplier."""
     current = updater.first(updater.joint(weights[None]))
-    ascend(updater, current, None, max_updates=steps, least_gain=GAIN * target, stop=stop)
+    ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN * target, stop=stop)
     found = np.maximum(current.weights[0], LEAST)
     return found / found.sum(), float(current.multiplier[0])
 

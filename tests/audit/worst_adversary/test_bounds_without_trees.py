@@ -37,7 +37,10 @@ def test_they_hold_whenever_they_are_stopped(k):
             def stop(calls=calls, steps=steps):
                 return next(calls) >= steps
 
-            found = Tangent.of(problem.group, weights, 0.0, 0.0, stop, whole)
+            if whole:
+                found = Tangent.of_dataset(problem.group, weights, 0.0, stop)
+            else:
+                found = Tangent.of(problem.group, weights, 0.0, 0.0, stop)
             assert attained <= problem.proved(found.term()) <= found.upper + 1e-9
 
 
@@ -45,7 +48,7 @@ def test_all_that_the_output_says_of_the_dataset():
     mechanism = random_mechanism(1, 4, 6, 5)
     problem = stated(mechanism, 0.0)
     uniform = problem.group.lumped.uniform()
-    found = Tangent.of(problem.group, uniform, 0.0, 0.0, lambda: False, True)
+    found = Tangent.of_dataset(problem.group, uniform, 0.0, lambda: False)
     least = capacity(mechanism.to_channel()).lower
     assert least <= found.upper <= least + 1e-5
 
