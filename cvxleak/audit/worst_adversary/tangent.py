@@ -32,7 +32,6 @@ from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.joint_update import Relaxed, Updater, ascend
-from cvxleak.measures import lumped_entropy
 from cvxleak.model import Lumped
 
 __all__ = ["Tangent", "contraction"]
@@ -46,13 +45,8 @@ GAIN = 1e-7
 STEPS = 100
 """Most steps of the ascent."""
 
-LARGEST = 1 / np.finfo(float).eps
-"""Largest multiplier: at b = log|X| there is no best one. The least is its inverse."""
-
-PROGRESS = 0.1
-"""Least share of what is missing that another multiplier may gain."""
-
-Line = tuple[float, float, float]
+SMALLEST = np.finfo(float).eps
+"""Smallest multiplier."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,54 +72,25 @@ class Tangent:
 
     @classmethod
     def of(
-        cls,
-        group: Group,
-        weights: Array,
-        multiplier: float,
-        target: float,
-        stop: Stop,
+        cls, group: Group, weights: Array, multiplier: float, target: float, stop: Stop
     ) -> Tangent:
-        """Return a good bound, or one up to `target`, from an adversary and the floor's multiplier.
+        """Return the bound from an adversary, at the floor's multiplier or the least that there is.
 
-        U(lam) is convex, and its slope is what F of its maximizer is above the floor. By the
-        uniform prior it is at least lam (log|X| - b). So lam goes to where the lines meet that are
-        known to be below it.
+        The gain that ends the ascent is a part of `target`.
         """
         lumped = group.lumped
-        # Nowhere zero: what has no mass stays without.
-        weights = 0.9 * weights + 0.1 * lumped.uniform()
         eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
-        least = max(float(eta.max()), 1 / LARGEST)
-        best, low, high = None, None, (LARGEST, LARGEST * group.surplus, group.surplus)
-        lam = max(multiplier, least)
-        while True:
-            weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
-            found = cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
-            if best is None or found.upper < best.upper:
-                best = found
-            slope = lumped_entropy(weights, lumped) - group.floor
-            if slope < 0:
-                low = (lam, found.upper, slope)
-            else:
-                high = (lam, found.upper, slope)
-            if best.upper <= target or stop():
-                return best
-            if low is None:
-                lam, reach = max(lam / 2, least), found.upper + slope * (least - lam)
-            else:
-                lam, reach = _meeting(low, high)
-            more = best.upper - reach > PROGRESS * (best.upper - target)
-            if not (more and least <= lam < high[0] and (low is None or lam > low[0])):
-                return best
+        lam = max(multiplier, float(eta.max()), SMALLEST)
+        weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
+        return cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
 
     @classmethod
     def of_dataset(cls, group: Group, weights: Array, target: float, stop: Stop) -> Tangent:
         """Return the bound on I(X;Y), from an adversary."""
         places = np.arange(len(weights))
         lumped = replace(group.lumped, values=tuple(places.tolist()), value_index=places)
-        start = 0.9 * weights + 0.1 * lumped.uniform()
-        found, lam = _climbed(lumped, Updater(lumped, group.floor), start, target, stop)
-        lam = max(lam, 1 / LARGEST)
+        found, lam = _climbed(lumped, Updater(lumped, group.floor), weights, target, stop)
+        lam = max(lam, SMALLEST)
         bound = _bound(group, lumped, found, lam, np.zeros(len(weights)))
         return cls(group, lam, found, bound, whole=True)
 
@@ -146,21 +111,12 @@ class Tangent:
         return group.closed(self.multiplier, group.priced(share))
 
 
-def _meeting(one: Line, other: Line) -> tuple[float, float]:
-    """Return where two lines meet, given by a point (x, y) and a slope each."""
-    (x, y, slope), (x2, y2, slope2) = one, other
-    at = ((y2 - slope2 * x2) - (y - slope * x)) / (slope - slope2)
-    return at, y + slope * (at - x)
-
-
 def _climbed(
-    lumped: Lumped,
-    updater: Updater,
-    weights: Array,
-    target: float,
-    stop: Stop,
+    lumped: Lumped, updater: Updater, weights: Array, target: float, stop: Stop
 ) -> tuple[Array, float]:
     """Return the adversary to whom an ascent leads from some weights, and the multiplier."""
+    # Nowhere zero: what has no mass stays without.
+    weights = 0.9 * weights + 0.1 * lumped.uniform()
     current = updater.first(updater.joint(weights[None]))
     ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN * target, stop=stop)
     found = np.maximum(current.weights[0], LEAST)
