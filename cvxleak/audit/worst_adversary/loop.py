@@ -39,32 +39,24 @@ FEW_OUTPUTS = 12
 """Up to so many outputs are kept apart in posterior cells; more are merged at a price. With 0 a
 count of 8 people with geometric noise stays open at 80 % of log|X|, which closes without."""
 
-PRICE = 0.4
-"""What merging outputs may cost, as a share of the gap that closes; where it has been too dear to
-close it, of what it did cost. With 0.2 or 0.3 the gaps on the way are the same."""
-
-STALE = 0.5
-"""Share of their price that merged outputs may stay above what is attained before there are more of
-them: a tree on few falls far below the price, and one on more starts high."""
+PRICE = 0.5
+"""What merging outputs may cost, as a share of the gap that closes. Once the bound is above what is
+attained by less than this share of what it did cost, it costs this share of that. With 0.2 to 0.4
+the gaps on the way are the same."""
 
 ROUGH = 0.1
 """What merging may cost at first, as a share of what the bounds differ by: few outputs get far, and
 more come later. Without, noisy counts at half of log|X| have two to eight times the gap in the same
 time, and with 0.05 or 0.2 up to three times."""
 
-SMOOTHING = 0.1
-"""What rows without zeros may hide, as a share of the gap."""
-
 LATE = 2e8
 """Work after which posterior cells are begun beside log-ratio cells that were to be enough; from
 then on both do as much. Half or twice of it makes no difference to the bank; with 1e9 uniform and
 Gaussian noise that log-ratio cells do not close soon have up to six times the gap at that work."""
 
-OUTGROWN = 0.5
-"""Share of the gap by which a factor may be above the one that a tree is about."""
-
 SPARE = 0.2
-"""Least share of the gap that has to be left to a tree."""
+"""Share of the gap that has to be left to a tree of log-ratio cells; that rows without zeros may
+hide; and by which a factor may be above the one that a tree is about."""
 
 
 @dataclass(frozen=True)
@@ -348,8 +340,8 @@ class GroupSearch:
         if self._merged is not None:
             price = float(self.ascent.weights @ self._merged.price)
             # The price is most of what keeps the bound up.
-            if cells.tree.upper - attained <= STALE * price:
+            if cells.tree.upper - attained <= PRICE * price:
                 self._merge(PRICE * price)
         elif self._of_factor:
-            if attained - cells.tree.factor > OUTGROWN * progress.target()[1]:
+            if attained - cells.tree.factor > SPARE * progress.target()[1]:
                 self._grow(self._whole())
