@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxleak.audit.worst_adversary.choices import leakages, places_of
+from cvxleak.audit.worst_adversary.choices import ROUGH, leakages, places_of
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 
@@ -40,7 +40,7 @@ def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, 
     places = places_of(lumped)
     if places is None:
         return []
-    learned, _, inputs = leakages(lumped.rows[places], np.eye(places.shape[1]), None)
+    learned, _, inputs = leakages(lumped.rows[places], np.eye(places.shape[1]), None, sharp=ROUGH)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(inputs > 0, np.log(inputs), 0.0)
     doubt = (inputs * (lumped.log_multiplicity[places] - logs)).sum(axis=1)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Lumped
 
-__all__ = ["Choices", "Leakages", "bound_choices", "enumerable", "leakages", "places_of"]
+__all__ = ["ROUGH", "Choices", "Leakages", "enumerable", "leakages", "places_of"]
 
 MOST = 1 << 20
 """Most probabilities in the rows of all choices; past it other bounds have to do."""
@@ -29,31 +28,72 @@ MOST = 1 << 20
 ITERATIONS = 400
 """Most steps to a capacity."""
 
-SHARP = 1e-11
-"""Gap, as a part of the leakage, at which it is known well enough."""
+SHARP, ROUGH = 1e-11, 1e-7
+"""Gap, as a part of the leakage, at which it is known well enough: for good, and in a first look.
+Designs and tables with thousands of choices take up to six times the work if all are sharp."""
 
 LEAST_WEIGHT = 1e-15
 """No weight is less: the output distribution would miss outputs."""
 
 
-@dataclass(frozen=True)
 class Choices:
-    """Input distributions for every choice (product order), and what they show.
+    """The capacity of every choice of one group per value.
+
+    By convexity of I in the conditionals, the leakage without an entropy floor is the largest
+    Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every floor.
 
     Attributes
     ----------
     inputs : array, shape (choices, k)
-        A distribution on the values for each choice; max_a D(row_a || output distribution) bounds
-        its capacity.
-    upper : float
-        The largest of these bounds.
-    witness : array, shape (N,)
-        The lumped prior of a choice that leaks most; of several, the one with the largest entropy.
+        A distribution on the values for each choice (product order); max_a D(row_a || output
+        distribution) bounds its capacity.
     """
 
-    inputs: Array
-    upper: float
-    witness: Array
+    def __init__(self, lumped: Lumped, places: NDArray[np.intp], stop: Callable[[], bool]) -> None:
+        self._lumped, self._places = lumped, places
+        self._values, self._bounds, self.inputs = self._leakages(
+            slice(None), ROUGH, stop, ITERATIONS // 4
+        )
+
+    @classmethod
+    def of(cls, lumped: Lumped, stop: Callable[[], bool] = never) -> Choices | None:
+        """Return all choices with rough bounds, or None if these are too many."""
+        places = places_of(lumped)
+        return None if places is None else cls(lumped, places, stop)
+
+    def _leakages(self, which: Any, sharp: float, stop: Callable[[], bool], steps: int) -> Leakages:
+        places = self._places[which]
+        units = np.eye(places.shape[1])
+        return leakages(self._lumped.rows[places], units, 0.0, stop, steps, sharp)
+
+    @property
+    def upper(self) -> float:
+        """The largest bound."""
+        return float(self._bounds.max())
+
+    @property
+    def _worst(self) -> NDArray[np.intp]:
+        """The choices that may leak most.
+
+        Where one leaks all there is, its bound may be below by rounding.
+        """
+        return np.flatnonzero(self._bounds >= min(self._values.max(), self.upper))
+
+    def sharpen(self, gap: float, stop: Callable[[], bool] = never) -> None:
+        """Bound the largest capacity up to a gap."""
+        worst = self._worst
+        found = self._leakages(worst, gap / self.upper, stop, 20 * ITERATIONS)
+        self._values[worst], self._bounds[worst], self.inputs[worst] = found
+
+    def witness(self) -> tuple[Array, float]:
+        """Return the prior of a choice that leaks most, and its entropy, the largest of such."""
+        worst, inputs = self._worst, self.inputs
+        logs = self._lumped.log_multiplicity[self._places]
+        doubt = (inputs * logs + entr(inputs)).sum(axis=1)
+        first = worst[doubt[worst].argmax()]
+        weights = np.zeros(len(self._lumped.rows))
+        weights[self._places[first]] = inputs[first]
+        return weights, float(doubt[first])
 
 
 class Leakages(NamedTuple):
@@ -87,43 +127,19 @@ def places_of(lumped: Lumped) -> NDArray[np.intp] | None:
     return np.array(list(product(*map(range, counts)))) + lumped.starts
 
 
-def bound_choices(
-    lumped: Lumped, floor: float = 0.0, stop: Callable[[], bool] = never
-) -> Choices | None:
-    """Bound the capacity of every choice of one group per value, or return None past the limit.
-
-    By convexity of I in the conditionals, the leakage without an entropy floor is the largest
-    Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every floor,
-    and is known sharply if an adversary who attains it meets this one.
-    """
-    places = places_of(lumped)
-    if places is None:
-        return None
-    units = np.eye(places.shape[1])
-    values, upper, inputs = leakages(lumped.rows[places], units, 0.0, stop, ITERATIONS // 4)
-    # Where a choice leaks all there is, its bound may be below by rounding.
-    best = np.flatnonzero(upper >= min(values.max(), upper.max()))
-    doubt = (inputs * lumped.log_multiplicity[places] + entr(inputs)).sum(axis=1)
-    first = best[doubt[best].argmax()]
-    if doubt[first] >= floor:
-        more = leakages(lumped.rows[places[best]], units, 0.0, stop, 20 * ITERATIONS)
-        values[best], upper[best], inputs[best] = more
-    witness = np.zeros(len(lumped.rows))
-    witness[places[first]] = inputs[first]
-    return Choices(inputs, float(upper.max()), witness)
-
-
 def leakages(
     rows: Array,
     vertices: Array,
     best: float | None,
     stop: Callable[[], bool] = never,
     steps: int = ITERATIONS,
+    sharp: float = SHARP,
 ) -> Leakages:
     """Return the largest leakages of channels, shape (C, k, outputs), by multiplying weights.
 
     Steps of Blahut and Arimoto, made longer where that pays, for all channels at once. Those that
-    leak less than another one, or than `best`, are left; none is if that is None.
+    leak less than another one, or than `best`, are left; none is if that is None. A leakage is
+    known well enough once its bound is above it by a part `sharp`.
     """
     rows = np.where(rows < LEAST, 0.0, rows)
     weights = np.full((len(rows), len(vertices)), 1 / len(vertices))
@@ -133,7 +149,7 @@ def leakages(
     for _ in range(steps):
         above = slopes.max(axis=1)
         gap, least = above - value, 0.0 if best is None else max(best, float(value.max()))
-        here = np.flatnonzero((gap > SHARP * value) & (above > least * (1 + SHARP)))
+        here = np.flatnonzero((gap > sharp * value) & (above > least * (1 + SHARP)))
         if not len(here) or stop():
             break
         spend(1e5 + 20 * rows[here].size)

@@ -17,7 +17,7 @@ import numpy as np
 
 from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
 from cvxleak.audit.worst_adversary.ascent import Ascent
-from cvxleak.audit.worst_adversary.choices import Choices, bound_choices
+from cvxleak.audit.worst_adversary.choices import Choices
 from cvxleak.audit.worst_adversary.dual import SMALLEST
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.log_ratio_cells import LogRatioCells, possible
@@ -220,10 +220,14 @@ class GroupSearch:
         self._begun = True
         group, ascent, stop = self.group, self.ascent, progress.stop
         simple = self._treeless and group.view.information and group.view.exact
-        found = bound_choices(group.lumped, group.floor, stop) if simple else None
-        if found is not None:
-            self._proofs.append(Floorless.of_choices(group, found))
-            ascent.climb(found.witness[None], stop)
+        choices = Choices.of(group.lumped, stop) if simple else None
+        if choices is not None:
+            worst, entropy = choices.witness()
+            ascent.climb(worst[None], stop)
+            target, resolution = progress.target()
+            if entropy >= group.floor and choices.upper > target:
+                choices.sharpen(resolution / 10, stop)
+            self._proofs.append(Floorless.of_choices(group, choices))
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
             if self.start is not None:

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from cvxleak.audit.worst_adversary.choices import MOST, bound_choices
+from cvxleak.audit.worst_adversary.choices import MOST, Choices
+from cvxleak.measures import lumped_entropy
 from cvxleak.model import Mechanism, RecordSpace
 
 
@@ -15,7 +16,8 @@ from cvxleak.model import Mechanism, RecordSpace
 def test_choices_bound_binary_capacities(seed):
     rows = np.random.default_rng(seed).dirichlet(np.full(3, 0.5), size=8)
     lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(4)]), rows).lumped(0)
-    choices = bound_choices(lumped)
+    choices = Choices.of(lumped)
+    choices.sharpen(1e-12)
     capacities = []
     for first in lumped.rows[:4]:
         for second in lumped.rows[4:]:
@@ -30,11 +32,13 @@ def test_choices_bound_binary_capacities(seed):
             capacities.append(-best.fun)
     assert choices.upper == pytest.approx(max(capacities), abs=1e-9)
     assert choices.upper >= max(capacities) - 1e-14
-    assert choices.witness.shape == (8,)
+    weights, entropy = choices.witness()
+    assert weights.shape == (8,)
+    assert entropy == pytest.approx(lumped_entropy(weights, lumped))
 
 
 def test_too_many_choices_are_left_to_the_cells():
     side = math.isqrt(MOST // 4) + 1
     rows = np.random.default_rng(0).dirichlet(np.ones(2), size=2 * side)
     lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(side)]), rows).lumped(0)
-    assert bound_choices(lumped) is None
+    assert Choices.of(lumped) is None
