@@ -77,15 +77,18 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         """Return the same tree about another entropy floor, whose own multiplier has grown.
 
         U falls by lam for each nat of the floor. The best lam of a leaf grows about like the
-        floor's, and its other multipliers hardly change.
+        floor's, and its other multipliers hardly change. Where the floors are too far from each
+        other for that it starts from what holds without any.
         """
         other = PosteriorCells(group, self.merged, self.factor)
+        first = other._leaves[0]
         other.dual.tangents = self.dual.tangents
         change = (group.surplus - self.group.surplus) / self._least
 
         def moved(leaf: Multipliers) -> Multipliers:
             bound = leaf.bound + change * float(leaf.numbers[0])
-            return replace(leaf, bound=bound, growth=growth * leaf.growth)
+            found = replace(leaf, bound=bound, growth=growth * leaf.growth)
+            return min(found, first, key=lambda one: one.bound)
 
         other.adopt(self, moved)
         return other

@@ -269,7 +269,9 @@ class TimeSharing:
             if best.bound - best.least <= best.least - target:
                 break  # it is nearer to what S is at least than that is to the target
             made = cls.at(group, output, multipliers, own)
-            best = replace(min(best, made, key=lambda one: one.bound), least=best.least)
+            if made.bound >= best.bound:
+                break
+            best = replace(made, least=best.least)
         return best
 
 
