@@ -12,39 +12,27 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import stacked
 from cvxleak.core.validation import Array, dimensions, short
 from cvxleak.core.value import preview
+from cvxleak.core.work import spend
 from cvxleak.model import Channel, Mechanism, Prior, as_channel
 from cvxleak.model.prior import named_law
+from cvxleak.problem.problem import ROUNDING
 
 __all__ = ["Compared", "Distinguished", "Pair", "covers", "rows_compared", "worst"]
 
-SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+SHARE = 1e-6
 """How far above the largest D_alpha / alpha orders prove a bound, as a share of it.
 
 Where D_alpha / alpha is nearly constant, as for a Gaussian, the number of orders grows as one over
 the root of the share.
 """
-
-WORK = 5_000_000
-"""Outputs times orders, over all pairs, up to which a smaller share is worth its price."""
-
-FIRST = 2.0**-40
-"""The least order's distance from 1: that of floats is 2^-52."""
-
-ROUNDS, ORDERS = 4, 100
-"""How often the best order is looked for between the neighbors of the best one of so many."""
-
-NARROW = 1e-6
-"""Ratio, less 1, of the distances from 1 of orders between which no others are put."""
-
-TIE = 1e-12
-"""Relative difference of two pairs' values that only rounding makes."""
-
 
 Compared = tuple[Any, Sequence[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
 """Output distributions, which pairs of them are compared, and labels of inputs and outputs."""
@@ -67,6 +55,9 @@ class Pair:
             loss = np.where(self.p > 0, np.log(self.p) - np.log(self.r), -np.inf)
         self.loss, self.most = loss, max(float(loss.max()), 0.0)
         self._seen = self.p[self.p > 0], loss[self.p > 0]
+        # Orders less 1 that were tried, and D_alpha / alpha there.
+        self._beyond = np.ones(1)
+        self.rates = self.ratios(self._beyond) if 0 < self.most < math.inf else np.zeros(1)
 
     def ratios(self, beyond: Array) -> Array:
         """Return D_alpha / alpha at the orders 1 + `beyond`, for finite losses."""
@@ -103,40 +94,51 @@ class Pair:
         return Distinguished(float(shifts[size]), sorted(order[:size].tolist()))
 
     def rate(self) -> Distinguished:
-        """Return the largest D_alpha / alpha that was found."""
+        """Return the largest D_alpha / alpha near the best of the orders that were tried."""
         if self.most == 0 or math.isinf(self.most):
             return self.divergence(2.0)._replace(value=self.most)
-        # Where D_inf / alpha is below what order 2 has, there is nothing to be found.
-        high = max(4.0, self.most / max(float(self.ratios(np.array([1.0]))[0]), 1e-12))
-        low, value, order = FIRST, 0.0, 2.0
-        for _ in range(ROUNDS):
-            beyond = np.geomspace(low, high, ORDERS)
-            ratios = self.ratios(beyond)
-            top = int(np.argmax(ratios))
-            value, order = float(ratios[top]), 1 + float(beyond[top])
-            low, high = beyond[max(top - 1, 0)], beyond[min(top + 1, ORDERS - 1)]
-        return self.divergence(order)._replace(value=value)
+        top, known = int(np.argmax(self.rates)), [np.finfo(float).eps, *self._beyond]
+        ends = np.log([known[top], known[min(top + 2, len(self.rates))]])
+        found: Any = minimize_scalar(
+            lambda x: -self.ratios(np.exp([x]))[0],
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 1e-8},
+        )
+        order = 1 + math.exp(found.x)
+        return self.divergence(order)._replace(value=-float(found.fun))
 
-    def covering(self, goal: float, most: int) -> list[float]:
-        """Return rising orders that prove D_alpha / alpha <= goal at all orders, if `most` suffice.
+    @property
+    def upper(self) -> float:
+        """What the orders that were tried prove of all."""
+        return min(float(self._bounds().max()), self.most)
 
-        The bounds are those of the certificate kind ``zcdp``. An interval between two orders that
-        does not prove it is cut in two.
+    @property
+    def orders(self) -> Array:
+        """Rising orders that prove `upper`; none where D_inf does."""
+        return 1 + self._beyond if self.upper < self.most else np.zeros(0)
+
+    def cover(self, goal: float) -> None:
+        """Try more orders where those so far do not prove D_alpha / alpha <= goal."""
+        if self.upper <= goal:
+            return
+        ends = self._beyond[0] / math.e**2, self._beyond, self._beyond[-1] * math.e**2
+        known = np.hstack(ends)
+        more = np.sqrt(known[:-1] * known[1:])[self._bounds() > goal]
+        spend(2e3 * more.size * self.p.size)  # most of it is the proof's
+        beyond = np.append(self._beyond, more)
+        rates, places = np.append(self.rates, self.ratios(more)), np.argsort(beyond)
+        self._beyond, self.rates = beyond[places], rates[places]
+
+    def _bounds(self) -> Array:
+        """Return the bounds on D_alpha / alpha before, between and after the orders.
+
+        They are those of the certificate kind ``zcdp``.
         """
-        if self.most <= goal:
-            return []
-        steps: Array = np.ldexp(FIRST, np.arange(80))
-        enough = np.flatnonzero(self.ratios(steps) * (1 + steps) <= goal)
-        first = steps[enough[-1] if len(enough) else 0]
-        beyond = np.array([first, max(first, self.most / goal - 1)])
-        wide = np.array([beyond[1] > first])
-        while wide.any() and len(beyond) <= most:
-            beyond = np.sort(np.append(beyond, np.sqrt(beyond[:-1] * beyond[1:])[wide]))
-            low, ratios = beyond[:-1], self.ratios(beyond)
-            slack = 1 + np.diff(beyond) ** 2 / (4 * low * (1 + low))
-            wide = np.maximum(ratios[:-1], ratios[1:]) * slack > goal
-            wide &= np.diff(beyond) > NARROW * low
-        return np.unique(1 + beyond).tolist()
+        tried, rates = self._beyond, self.rates
+        low, step = tried[:-1], np.diff(tried)
+        between = np.maximum(rates[:-1], rates[1:]) * (1 + step**2 / (4 * low * (1 + low)))
+        return np.array([rates[0] * (1 + tried[0]), *between, self.most / (1 + tried[-1])])
 
 
 def rows_compared(first: Any, second: Any) -> Compared:
@@ -186,25 +188,28 @@ def _as_rows(given: Any, name: str) -> Channel:
 def worst(found: Sequence[Distinguished]) -> int:
     """Return the place of the largest value, the first of those that only rounding tells apart."""
     values = np.array([one.value for one in found])
-    return int(np.argmax(values >= values.max() * (1 - TIE)))
+    return int(np.argmax(values >= values.max() * (1 - ROUNDING)))
 
 
-def covers(pairs: Sequence[Pair], most: float, stated: float) -> list[list[float]]:
-    """Return for each pair orders that cover all others, for a bound near to what is found."""
-    orders: list[list[float]] = [[] for _ in pairs]
-    if math.isinf(most):
-        return orders
-    goals = {most * (1 + share) for share in SHARES}
-    if stated > most:
-        goals.add((most + stated) / 2)  # half way decides the claim
-    # A goal takes about three times as many orders as one that is ten times as far away.
-    room = WORK // len(pairs[0].p)
-    for goal in sorted(goals, reverse=True):
-        found = [pair.covering(goal, room) for pair in pairs]
-        if sum(map(len, found)) > room:
+def covers(pairs: Sequence[Pair], stated: float, clock: Clock) -> list[list[float]]:
+    """Return for each pair orders that cover all others, near enough to decide what is stated.
+
+    Halving an interval leaves a quarter of what its bound is above the largest D_alpha / alpha.
+    """
+    most = least = max(pair.most for pair in pairs)
+    orders = [np.zeros(0) for _ in pairs]
+    while math.isfinite(most):
+        best = max(float(pair.rates.max()) for pair in pairs)
+        upper = max(pair.upper for pair in pairs)
+        if upper < least:
+            least, orders = upper, [pair.orders for pair in pairs]
+        goal = min(best * (1 + SHARE), stated if stated > best else math.inf)
+        # Less than the second number is rounding.
+        if upper <= max(goal, np.finfo(float).eps * most) or clock.late:
             break
-        orders = found
-    return orders
+        for pair in pairs:
+            pair.cover(best + (upper - best) / 4)
+    return [one.tolist() for one in orders]
 
 
 def _quantiles(row: Array) -> Array:

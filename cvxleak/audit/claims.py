@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from cvxleak.audit.claim_search import Compared, Distinguished, Pair, covers, rows_compared, worst
-from cvxleak.core.clock import Clock
+from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import at_most, fraction
 from cvxleak.core.validation import in_order, privacy_level, real_number, short
@@ -274,9 +274,10 @@ def check_claim(
 def _answer(claim: _Claim, compared: Compared) -> ClaimCheck:
     """Return what is claimed, and bounds on its parameter."""
     matrix, pairs, labels, outputs = compared
-    clock = Clock()
+    clock = Clock(work_limit=WORK_LIMIT)
     ways = [*pairs, *((v, u) for u, v in pairs)]
     laws = [Pair(matrix[u], matrix[v]) for u, v in ways]
+    orders = covers(laws, claim.stated, clock) if claim.kind == "zcdp" else []
     each = [claim.search(one) for one in laws]
     place = worst(each)
     (u, v), found = ways[place], each[place]
@@ -284,7 +285,6 @@ def _answer(claim: _Claim, compared: Compared) -> ClaimCheck:
     below: dict[str, Any] = {"rule": "pair", "pair": [u, v]}
     above: dict[str, Any] = {"rule": "pairs"}
     if claim.kind == "zcdp":
-        orders = covers(laws, found.value, claim.stated)
         both = zip(orders[: len(pairs)], orders[len(pairs) :], strict=True)
         below["order"], above = found.order, {"rule": "orders", "orders": list(map(list, both))}
     elif claim.kind == "gaussian-dp":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from cvxleak import verify
-from cvxleak.audit import ClaimCheck, check_claim, claim_search
+from cvxleak.audit import ClaimCheck, check_claim, claims
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
     privacy_profile,
@@ -177,10 +177,10 @@ def test_few_orders_are_a_proof_too(channel):
         return
     sharp = check_claim(channel, zcdp=0.5).bound
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claim_search, "WORK", 0)
+        patch.setattr(claims, "WORK_LIMIT", 0)
         rough = check_claim(channel, zcdp=0.5).bound
-    assert rough.lower == sharp.lower
-    assert rough.upper >= sharp.lower
+    assert rough.lower <= sharp.lower * (1 + 1e-9)
+    assert rough.upper >= sharp.upper
     assert rough.certificate is not None
     assert verify(rough.certificate).passed
 
