@@ -26,19 +26,12 @@ __all__ = ["total_disclosure"]
 
 Mask = NDArray[np.bool_]
 
-RESPONSES = 20
-"""Steps towards the evenest fractional sharing of the outputs, at a node.
-
-From 10 to 60 the numbers of nodes differ by 6 % at most: of counts of up to 200 and tables of 9
-people, and of random mechanisms. With 60 a table of 9 takes twice as long.
-"""
-
 
 def total_disclosure(
     mechanism: Mechanism,
     records: int | Sequence[int] | None = None,
     *,
-    tol: float = 1e-6,
+    tol: float = 1e-9,
     time_limit: float | None = None,
     work_limit: float | None = WORK_LIMIT,
 ) -> Bound:
@@ -203,40 +196,31 @@ class _Tree:
         return [self._nodes[place] for place in sorted(self._nodes)]
 
     def _add(self, place: tuple[int, ...], allowed: Mask) -> None:
-        """Bound a node, and round its fractional sharing to a way to give the outputs."""
-        spend(RESPONSES * (1e5 + 20 * allowed.size))
-        bound, multipliers, shares = self._bound(allowed)
-        self._nodes[place] = multipliers.tolist()
-        owners = shares.argmax(axis=1)
+        """Bound a node, and give each output to the value that it is worth most to.
+
+        The largest sum_a log sum_y z_ya D_ya over fractional sharings z is the equilibrium of a
+        market in which values with equal means buy outputs. At the prices of the evenest sharing
+        the bound is sharp enough: with those of twenty steps towards the equilibrium there are up
+        to half as many nodes in all, and each takes longer.
+        """
+        spend(1e5 + 20 * allowed.size)
+        held = (self._left(allowed)[:, None] * self._spread).T @ self._value
+        bought = (held / allowed.sum(axis=1, keepdims=True)).sum(axis=0)
+        if not bought.all():  # a value has no context left
+            self._nodes[place] = [1.0] * len(bought)
+            return
+        worth = held / bought
+        bound = (
+            self._scale + math.log(worth.max(axis=1).sum() / len(bought)) + np.log(bought).mean()
+        )
+        self._nodes[place] = (bought.min() / bought).tolist()
+        owners = worth.argmax(axis=1)
         with np.errstate(divide="ignore"):
             attained = self._scale + float(np.log(self._kept(owners)[1]).mean())
         if attained > self.lower:
             self.lower, self.owners = attained, owners
         if bound > self.lower and (allowed.sum(axis=1) > 1).any():
             heapq.heappush(self._open, (-bound, len(self._nodes), place, allowed))
-
-    def _bound(self, allowed: Mask) -> tuple[float, Array, Array]:
-        """Return an upper bound at a node, its multipliers and a fractional sharing of the outputs.
-
-        max sum_a log sum_y z_ya D_ya over the sharings z is a market in which values with equal
-        means buy outputs; proportional responses approach its prices.
-        """
-        held = (self._left(allowed)[:, None] * self._spread).T @ self._value
-        shares = even = allowed / allowed.sum(axis=1, keepdims=True)
-        best, multipliers = math.inf, np.ones(held.shape[1])
-        if not held.any(axis=0).all():
-            return -math.inf, multipliers, shares
-        for _ in range(RESPONSES):
-            prices = 1 / (shares * held).sum(axis=0)
-            worth = held * prices
-            # Only ratios count: the scale is that of floats.
-            bound = math.log(worth.max(axis=1).sum()) - np.log(prices).mean()
-            if bound < best:
-                best, multipliers = bound, prices / prices.max()
-            shares = shares * np.sqrt(worth)
-            total = shares.sum(axis=1, keepdims=True)
-            shares = np.divide(shares, total, out=even.copy(), where=total > 0)
-        return best + self._scale - math.log(len(multipliers)), multipliers, shares
 
     def _kept(self, owners: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the weights of groups whose outputs are all their value's, and those of values."""
