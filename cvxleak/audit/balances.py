@@ -45,7 +45,8 @@ def balance(
     adversaries : Knowledge or iterable of Knowledge, optional
         Further constraints on the adversaries' priors, at both floors.
     tol, time_limit, work_limit
-        As for `Problem.solve`; `time_limit` covers both audits together, `work_limit` is for each.
+        As for `Problem.solve`; `time_limit` covers both audits together, and so does twice the
+        `work_limit`.
     **options
         As for `RecordLeakage`.
 
@@ -60,7 +61,7 @@ def balance(
     problems = [RecordLeakage(mechanism, b, adversaries=adversaries) for b in (0.0, entropy_floor)]
     solve = [partial(problem.solve, tol=tol, **options) for problem in problems]
     clock = Clock(time_limit, work_limit, searches=2)
-    return balance_of(*_in_turn(solve, clock, tol), tol=tol, **clock.limits)
+    return _sharpened(_in_turn(solve, clock, tol), clock, tol)
 
 
 def balance_of(
@@ -85,7 +86,7 @@ def balance_of(
     time_limit : float, optional
         Seconds for both refinements together; no limit if None.
     work_limit : float or None
-        As for `Problem.solve`, for each refinement.
+        As for `Problem.solve`; both refinements together may do twice as much.
 
     Raises
     ------
@@ -102,22 +103,27 @@ def balance_of(
     >>> print(balance_of(free, bound, tol=1e-2))
     balance: 0.3177... to 0.3177... nats (CERTIFIED)
     """
-    gap, clock = Gap(tol), Clock(time_limit, work_limit, searches=2)
+    clock = Clock(time_limit, work_limit, searches=2)
     whole = _certificate(free, "free").problem
     if whole != {**_certificate(bound, "bound").problem, "entropy_floor": 0.0}:
         raise ValidationError(
             f"free: found an audit at a floor of {short(whole['entropy_floor'])}; an audit at a "
             "floor of 0 is needed, of the same mechanism and records as `bound`"
         )
-    wanted = 0.4 * gap.tol * (free.lower - bound.upper)
+    return _sharpened((free, bound), clock, Gap(tol).tol)
+
+
+def _sharpened(parts: Sequence[Bound], clock: Clock, tol: float) -> Bound:
+    """Refine the audits whose gap is too wide, and return their difference."""
+    free, bound = parts
+    wanted = 0.4 * tol * (free.lower - bound.upper)
 
     def refined(part: Bound, **limits: Any) -> Bound:
         ended = part.status is Status.CERTIFIED and part.stats.get("stopped") is Stopped.TOLERANCE
-        small = ended and 0 < wanted < part.gap
-        return part.refine(wanted / part.upper, **limits) if small else part
+        wide = ended and 0 < wanted < part.gap
+        return part.refine(wanted / part.upper, **limits) if wide else part
 
-    refine = [partial(refined, part) for part in (free, bound)]
-    return _difference(_in_turn(refine, clock, gap.tol), gap.tol)
+    return _difference(_in_turn([partial(refined, part) for part in parts], clock, tol), tol)
 
 
 def _in_turn(steps: Sequence[Callable[..., Bound]], clock: Clock, tol: float) -> list[Bound]:
@@ -129,13 +135,11 @@ def _in_turn(steps: Sequence[Callable[..., Bound]], clock: Clock, tol: float) ->
     interrupted = False
     for parts, step in zip((2, 1), steps, strict=True):
         limits = {name: x if x is None else x / parts for name, x in clock.limits.items()}
-        if interrupted:
-            limits["time_limit"] = 0.0
         try:
             found.append(step(**limits))
         except SolveInterrupted as error:
             found.append(error.bound)
-            interrupted = True
+            interrupted, clock = True, Clock(0.0)
     if interrupted:
         raise SolveInterrupted(_difference(found, tol))
     return found

@@ -11,6 +11,7 @@ import pytest
 
 from cvxleak.audit import balance, group_leakage, leakage_curve, product_leakage, record_leakage
 from cvxleak.capacities import capacity
+from cvxleak.core.work import METER
 from cvxleak.mechanisms import generalized_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Mechanism, RecordSpace, RelativeEntropyBall
 from cvxleak.problem.bound import Bound, Status, Stopped
@@ -159,6 +160,16 @@ def test_product_priors_say_that_the_limit_cut_their_search_short(share, ticks):
     cut = solve(time_limit=share * needed)
     assert cut.lower < whole.lower
     assert cut.stats["stopped"] is Stopped.TIME_LIMIT
+
+
+def test_a_balance_does_no_more_than_two_limits_of_work():
+    """What the first audits leave is not doubled again: with the limit doubled, 2.4 of them."""
+    limit, before = 1.5e8, METER.spent
+    found = balance(
+        Mechanism(count(5), truncated_geometric(5, 1.0)), 1.1, tol=0.02, work_limit=limit
+    )
+    assert found.stats["stopped"] is Stopped.WORK_LIMIT
+    assert METER.spent - before < 2.2 * limit
 
 
 def test_capacity_does_not_depend_on_the_clock(ticks):
