@@ -18,10 +18,11 @@ from scipy.special import entr
 
 from cvxleak.audit.cases import in_case, most_of
 from cvxleak.audit.product_priors import IndependentAdversary, ProductPriors, near, refused_as
-from cvxleak.audit.product_search import audited, local_search
+from cvxleak.audit.product_search import local_search
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
+from cvxleak.audit.worst_adversary.audit import floor_of
 from cvxleak.core.clock import Clock, Stop
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import Array, generator, in_order, one_of, short
 from cvxleak.kernel.numbers import lower, precision, upper
@@ -31,6 +32,7 @@ from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.known_laws import KNOWN, in_runs, known_laws
 from cvxleak.model.own_gain import provable_gain
+from cvxleak.model.space import TABLE_LIMIT
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Toward
@@ -42,12 +44,6 @@ Candidate = IndependentAdversary | Sequence[Prior | ArrayLike]
 CASES = "all cases with others at vertices, because the leakage is convex in their distributions"
 CONTEXTS = "local search from below, all contexts from above, because no audit is below them"
 AUDIT = "local search from below, an audit of all priors from above, because no context is below it"
-
-DATASETS, TABLE = 1 << 16, 1 << 22
-"""Most datasets that product priors under a floor are searched on, and most probabilities."""
-
-BELOW_MOST = 1e-12
-"""Nats by which a floor is below log|X|, which no prior is proved to reach."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +58,8 @@ class ProductLeakage(Problem):
     Parameters
     ----------
     mechanism : Mechanism
-        With a floor b > 0, at most 2^16 datasets; otherwise thousands of records of an additive
-        query.
+        With a floor b > 0, at most 2^22 datasets times outputs; otherwise thousands of records of
+        an additive query.
     entropy_floor : float, optional
         b, in nats, from 0 to log|X|. 0 if left out.
     records : int, optional
@@ -152,38 +148,34 @@ class ProductLeakage(Problem):
     def __post_init__(self) -> None:
         # The same question about all priors refuses most of what is wrong.
         whole = RecordLeakage(self.mechanism, self.entropy_floor, self.records)
-        outputs, space = self.mechanism.channel.outputs, self.mechanism.space
+        space, floor = self.mechanism.space, whole.entropy_floor
         if len(whole.records or ()) > 1:
             raise ValidationError(
                 f"records: found {whole.records}; a single record is needed, since independent "
                 "records are attacked one at a time"
             )
-        floor = whole.entropy_floor
         given = {name: getattr(self, name) for name in KNOWN if getattr(self, name) is not None}
         names = [*given, *(["entropy_floor"] if floor else [])]
         if len(names) > 1:
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
-        read = {name: known_laws(space, name, value) for name, value in given.items()}
-        read |= {"entropy_floor": floor, "records": whole.records}
-        read |= {"gain": gain_instance(self.gain), "form": one_of(self.form, FORMS, "form")}
-        for name, value in read.items():
-            object.__setattr__(self, name, value)
+        self._hold(**{name: known_laws(space, name, value) for name, value in given.items()})
+        self._hold(entropy_floor=floor, records=whole.records)
+        self._hold(gain=gain_instance(self.gain), form=one_of(self.form, FORMS, "form"))
         if not self.told.is_leakage:
             self._check_gain()
+        outputs = len(self.mechanism.channel.outputs)
         if not floor:
             _ = self._priors  # too many cases are refused
-        elif space.size > DATASETS or space.size * len(outputs) > TABLE:
+        elif space.size * outputs > TABLE_LIMIT:
             raise ValidationError(
-                f"mechanism: found {short(space.size)} datasets and {len(outputs)} "
-                f"outputs; product priors under a floor are searched on at most {DATASETS} "
-                f"datasets and {TABLE} probabilities"
+                f"mechanism: found {short(space.size)} datasets and {outputs} outputs; product "
+                f"priors under a floor are searched on at most {TABLE_LIMIT} probabilities"
             )
 
     def _check_gain(self) -> None:
         sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
-        object.__setattr__(self, "gain", provable_gain(self.gain, *sizes))
-        object.__setattr__(self, "name", f"{self.told.name}, product priors")
-        object.__setattr__(self, "unit", self.told.unit)
+        self._hold(gain=provable_gain(self.gain, *sizes))
+        self._hold(name=f"{self.told.name}, product priors", unit=self.told.unit)
         if self.entropy_floor:
             _ = self._of_all_priors  # refuses what it does
         elif self.form == "posterior" and self.laws is None:
@@ -212,8 +204,8 @@ class ProductLeakage(Problem):
     @property
     def attacked(self) -> tuple[int, ...]:
         """The records over which the maximum is taken."""
-        space = self.mechanism.space
-        return tuple(range(space.records)) if self.records is None else space.group(self.records)
+        every = range(self.mechanism.space.records)
+        return tuple(every) if self.records is None else self.mechanism.space.group(self.records)
 
     @cached_property
     def _priors(self) -> ProductPriors:
@@ -225,7 +217,7 @@ class ProductLeakage(Problem):
     def _known(self) -> dict[str, Any]:
         """What is known of the distributions, as a certificate says it."""
         if self.entropy_floor:
-            return {"entropy_floor": self._of_all_priors.entropy_floor}
+            return {"entropy_floor": floor_of(self._of_all_priors)}
         if self.laws is not None:
             return {"laws": {"vertices": in_runs(self.mechanism.space, self.laws)}}
         name = "least_probability" if self.record_floor is None else "record_floor"
@@ -234,8 +226,8 @@ class ProductLeakage(Problem):
     @property
     def _of_all_priors(self) -> RecordLeakage:
         """The same question about priors that need not be products."""
-        floor = min(self.entropy_floor, max(self.mechanism.space.max_entropy - BELOW_MOST, 0.0))
-        return RecordLeakage(self.mechanism, floor, self.records, gain=self.gain, form=self.form)
+        parts = self.mechanism, self.entropy_floor, self.records
+        return RecordLeakage(*parts, gain=self.gain, form=self.form)
 
     def _search(self, *, rng: int | np.random.Generator | None = 0) -> Once:
         random = generator(rng)
@@ -261,11 +253,16 @@ class ProductLeakage(Problem):
         method = CONTEXTS if floored else CASES
         stopped = Stopped.at_limit(clock) if cut_short else Stopped.ROUNDING
         if floored and not gap.closed(least, most):
-            audit, term, stopped = audited(self._of_all_priors, gap, clock)
+            try:
+                audit = self._of_all_priors.solve(tol=gap.tol, **clock.limits)
+            except SolveInterrupted as error:
+                audit = error.bound
+            stopped = audit.stats["stopped"]
             if stopped is Stopped.TOLERANCE:  # others leak more than who takes records apart
                 stopped = Stopped.at_limit(clock) if cut_short else Stopped.NO_PROGRESS
-            if audit < most:
-                most, above, method = audit, term, AUDIT
+            if audit.certificate is not None and audit.upper < most:
+                groups = audit.certificate.proof["groups"]
+                most, above, method = audit.upper, {"rule": "audit", "groups": groups}, AUDIT
         parts = (statement.problem, below, above)
         return Found(least, most, adversary, parts, stats={"method": method}), stopped
 

@@ -27,13 +27,10 @@ from cvxleak.kernel.independent import Person, ProductLeakage, corners
 from cvxleak.kernel.numbers import RefusedError, least, precision, proved
 from cvxleak.model import Guess, Mechanism, Prior
 from cvxleak.model.gain_form import LEAKAGE, GainForm
+from cvxleak.problem.problem import ROUNDING
 from cvxleak.proofs.format import plain
 
 __all__ = ["IndependentAdversary", "ProductPriors", "least_probabilities", "near", "refused_as"]
-
-
-SLACK = 1e-13
-"""Nats by which the two least probabilities of a record floor are on either side of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +160,11 @@ def least_probabilities(floor: float) -> tuple[float, float]:
     """
 
     def least(entropy: float) -> float:
-        if entropy <= 0 or entropy >= math.log(2):
-            return 0.0 if entropy <= 0 else 0.5
+        entropy = min(max(entropy, 0.0), math.log(2))
         found: Any = brentq(lambda x: entr([x, 1 - x]).sum() - entropy, 0.0, 0.5, xtol=1e-300)
         return found
 
-    return least(floor - SLACK), least(floor + SLACK)
+    return least(floor - ROUNDING), least(floor + ROUNDING)
 
 
 def near(people: Sequence[Person], record: int, laws: Sequence[Array]) -> list[tuple[Array, float]]:

@@ -1,13 +1,8 @@
-"""Searches for product priors under a floor on the sum of the entropies.
-
-The lower bound comes from a local search, which starts from the worst contexts of the others. An
-audit of all priors is an upper bound.
-"""
+"""A local search for product priors under a floor on the sum of the entropies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,31 +12,19 @@ from scipy.special import entr
 from cvxleak.audit.cases import Cases, Laws
 from cvxleak.audit.product_priors import ProductPriors
 from cvxleak.audit.record_leakage import RecordLeakage
-from cvxleak.core.clock import Clock
-from cvxleak.core.errors import SolveInterrupted
+from cvxleak.audit.worst_adversary.audit import floor_of
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.problem import Gap, Stopped
+from cvxleak.problem.problem import ROUNDING
 
-__all__ = ["audited", "local_search"]
+__all__ = ["local_search"]
 
-STARTS, WORST = 12, 3
-"""Starts of the local search, and how many of them know the others in the worst contexts."""
+STARTS = 8
+"""Starts of either kind: random ones, and from what is worst if all others are known.
 
-ITERATIONS = 300
-
-
-def audited(
-    problem: RecordLeakage, gap: Gap, clock: Clock
-) -> tuple[float, dict[str, Any], Stopped]:
-    """Audit all priors within what is left; return the upper end, its term, and what ended it."""
-    try:
-        bound = problem.solve(tol=gap.tol, **clock.limits)
-    except SolveInterrupted as error:
-        bound = error.bound
-    assert bound.certificate is not None
-    term = {"rule": "audit", "groups": bound.certificate.proof["groups"]}
-    return bound.upper, term, bound.stats["stopped"]
+With 6 the lower ends of 2 in 30 random tables fall by 1 and 2 %; with 8 of the first kind and none
+of the other, by 5 %.
+"""
 
 
 def local_search(
@@ -54,11 +37,10 @@ def local_search(
     """Return the most that a record was found to leak, the record, and all distributions."""
     products = _Products(problem, cases.record)
     contexts = priors.statement.contexts(priors.people[cases.record].contributions)
-    starts = [products.uniform]
-    for place in np.argsort(-cases.values)[:WORST]:
+    starts = [[np.full(n, 1 / n) for n in products.shape]]
+    for place in np.argsort(-cases.values, kind="stable")[:STARTS]:
         starts.append(products.in_context(contexts[place], cases.weights[place]))
-    while len(starts) < STARTS:
-        starts.append([rng.dirichlet(np.full(n, 0.5)) for n in products.shape])
+    starts += [[rng.dirichlet(np.full(n, 0.5)) for n in products.shape] for _ in range(STARTS)]
     found = [laws for start in starts for laws in (start, products.climbed(start, stop))]
     best = max(map(products.met, found), key=products.value)
     return products.value(best), cases.record, [law.tolist() for law in best]
@@ -68,9 +50,8 @@ class _Products:
     """Product priors with a floor on the sum of the entropies, and what one record leaks."""
 
     def __init__(self, problem: RecordLeakage, record: int) -> None:
-        self.record, self._told, self._floor = record, problem.told, problem.entropy_floor
+        self.record, self._told, self._floor = record, problem.told, floor_of(problem)
         self.shape = problem.mechanism.space.shape
-        self.uniform: list[Array] = [np.full(n, 1 / n) for n in self.shape]
         self._table = problem.mechanism.query.table()
         self._rows = np.moveaxis(problem.mechanism.channel.matrix[self._table], record, 0)
 
@@ -86,41 +67,37 @@ class _Products:
 
     def in_context(self, places: tuple[int, ...], own: Array) -> list[Array]:
         """Return distributions that know the others: the query then has these values."""
-        table = np.moveaxis(self._table, self.record, -1)
-        others = np.argwhere((table == places).all(axis=-1))[0].tolist()
-        sizes = [n for i, n in enumerate(self.shape) if i != self.record]
-        laws = [np.eye(n)[a] for n, a in zip(sizes, others, strict=True)]
-        return [*laws[: self.record], own, *laws[self.record :]]
+        lines = np.moveaxis(self._table, self.record, -1)
+        known = iter(np.argwhere((lines == places).all(axis=-1))[0].tolist())
+        return [
+            own if i == self.record else np.eye(n)[next(known)] for i, n in enumerate(self.shape)
+        ]
 
     def climbed(self, start: list[Array], stop: Callable[[], bool]) -> list[Array]:
-        """Return distributions at a local maximum, or those of the start if the time is up."""
+        """Return distributions at a local maximum, or where the time was up."""
 
         def objective(z: Array) -> float:
-            if stop():
-                raise TimeoutError
+            if stop():  # all is flat then, and the steps end
+                return 0.0
             spend(10 * self._rows.size)
             return -self.value(self._laws(z))
 
-        with suppress(TimeoutError):
-            room = {"type": "ineq", "fun": lambda z: _entropy(self._laws(z)) - self._floor}
-            run: Any = minimize(
-                objective,
-                np.concatenate(start),
-                method="SLSQP",
-                bounds=[(0.0, 1.0)] * sum(self.shape),
-                constraints=room,
-                options={"maxiter": ITERATIONS},
-            )
-            return self._laws(np.where(np.isfinite(run.x), run.x, 0.0))
-        return start
+        run: Any = minimize(
+            objective,
+            np.concatenate(start),
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * sum(self.shape),
+            constraints={"type": "ineq", "fun": lambda z: _entropy(self._laws(z)) - self._floor},
+        )
+        return self._laws(np.where(np.isfinite(run.x), run.x, 0.0))
 
     def met(self, laws: list[Array]) -> list[Array]:
         """Return the first distributions with enough entropy on the way to the uniform ones."""
 
         def mixed(share: float) -> list[Array]:
-            return [(1 - share) * p + share * u for p, u in zip(laws, self.uniform, strict=True)]
+            return [(1 - share) * p + share / len(p) for p in laws]
 
-        target = self._floor + 1e-13 * (1 + self._floor)
+        target = self._floor + ROUNDING * (1 + self._floor)
         low, high = 0.0, 0.0 if _entropy(laws) >= target else 1.0
         for _ in range(60):
             share = (low + high) / 2
