@@ -278,7 +278,8 @@ class GroupSearch:
                 return self._plant_cells(resolution)
             group = group.smoothed(SPARE * resolution)
         multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
-        self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target)
+        known = group, ascent.weights, multipliers, target
+        self.sharing = TimeSharing.of(*known, progress.stop)
         reach = self.sharing.bound + SPARE * resolution
         if reach > target:
             self._plant_cells(resolution)
