@@ -56,8 +56,8 @@ class Pair:
         self.loss, self.most = loss, max(float(loss.max()), 0.0)
         self._seen = self.p[self.p > 0], loss[self.p > 0]
         # Orders less 1 that were tried, and D_alpha / alpha there.
-        self._beyond = np.ones(1)
-        self.rates = self.ratios(self._beyond) if 0 < self.most < math.inf else np.zeros(1)
+        self.beyond = np.ones(1)
+        self.rates = self.ratios(self.beyond) if self.most < math.inf else np.zeros(1)
 
     def ratios(self, beyond: Array) -> Array:
         """Return D_alpha / alpha at the orders 1 + `beyond`, for finite losses."""
@@ -95,50 +95,36 @@ class Pair:
 
     def rate(self) -> Distinguished:
         """Return the largest D_alpha / alpha near the best of the orders that were tried."""
-        if self.most == 0 or math.isinf(self.most):
-            return self.divergence(2.0)._replace(value=self.most)
-        top, known = int(np.argmax(self.rates)), [np.finfo(float).eps, *self._beyond]
-        ends = np.log([known[top], known[min(top + 2, len(self.rates))]])
+        if math.isinf(self.most):
+            return self.divergence(2.0)
+        top, known = int(np.argmax(self.rates)), [np.finfo(float).eps, *self.beyond]
         found: Any = minimize_scalar(
             lambda x: -self.ratios(np.exp([x]))[0],
-            bounds=ends,
+            bounds=np.log([known[top], known[min(top + 2, len(self.rates))]]),
             method="bounded",
             options={"xatol": 1e-8},
         )
-        order = 1 + math.exp(found.x)
-        return self.divergence(order)._replace(value=-float(found.fun))
+        return self.divergence(1 + math.exp(found.x))._replace(value=-float(found.fun))
 
-    @property
-    def upper(self) -> float:
-        """What the orders that were tried prove of all."""
-        return min(float(self._bounds().max()), self.most)
-
-    @property
-    def orders(self) -> Array:
-        """Rising orders that prove `upper`; none where D_inf does."""
-        return 1 + self._beyond if self.upper < self.most else np.zeros(0)
-
-    def cover(self, goal: float) -> None:
-        """Try more orders where those so far do not prove D_alpha / alpha <= goal."""
-        if self.upper <= goal:
-            return
-        ends = self._beyond[0] / math.e**2, self._beyond, self._beyond[-1] * math.e**2
-        known = np.hstack(ends)
-        more = np.sqrt(known[:-1] * known[1:])[self._bounds() > goal]
-        spend(2e3 * more.size * self.p.size)  # most of it is the proof's
-        beyond = np.append(self._beyond, more)
-        rates, places = np.append(self.rates, self.ratios(more)), np.argsort(beyond)
-        self._beyond, self.rates = beyond[places], rates[places]
-
-    def _bounds(self) -> Array:
+    def bounds(self) -> Array:
         """Return the bounds on D_alpha / alpha before, between and after the orders.
 
         They are those of the certificate kind ``zcdp``.
         """
-        tried, rates = self._beyond, self.rates
-        low, step = tried[:-1], np.diff(tried)
+        low, step, rates = self.beyond[:-1], np.diff(self.beyond), self.rates
         between = np.maximum(rates[:-1], rates[1:]) * (1 + step**2 / (4 * low * (1 + low)))
-        return np.array([rates[0] * (1 + tried[0]), *between, self.most / (1 + tried[-1])])
+        ends = rates[0] * (1 + self.beyond[0]), self.most / (1 + self.beyond[-1])
+        return np.hstack([ends[0], between, ends[1]])
+
+    def cover(self, goal: float) -> None:
+        """Try more orders where those so far do not prove D_alpha / alpha <= goal."""
+        ends = self.beyond[0] / math.e**2, self.beyond[-1] * math.e**2
+        known = np.hstack([ends[0], self.beyond, ends[1]])
+        more = np.sqrt(known[:-1] * known[1:])[self.bounds() > goal]
+        spend(2e3 * more.size * self.p.size)  # most of it is the proof's
+        beyond, rates = np.append(self.beyond, more), np.append(self.rates, self.ratios(more))
+        places = np.argsort(beyond)
+        self.beyond, self.rates = beyond[places], rates[places]
 
 
 def rows_compared(first: Any, second: Any) -> Compared:
@@ -196,13 +182,13 @@ def covers(pairs: Sequence[Pair], stated: float, clock: Clock) -> list[list[floa
 
     Halving an interval leaves a quarter of what its bound is above the largest D_alpha / alpha.
     """
-    most = least = max(pair.most for pair in pairs)
+    most, least = max(pair.most for pair in pairs), math.inf
     orders = [np.zeros(0) for _ in pairs]
     while math.isfinite(most):
         best = max(float(pair.rates.max()) for pair in pairs)
-        upper = max(pair.upper for pair in pairs)
+        upper = max(float(pair.bounds().max()) for pair in pairs)
         if upper < least:
-            least, orders = upper, [pair.orders for pair in pairs]
+            least, orders = upper, [1 + pair.beyond for pair in pairs]
         goal = min(best * (1 + SHARE), stated if stated > best else math.inf)
         # Less than the second number is rounding.
         if upper <= max(goal, np.finfo(float).eps * most) or clock.late:

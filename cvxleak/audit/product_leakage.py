@@ -14,24 +14,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr
 
-from cvxleak.audit.cases import in_case, most_of
-from cvxleak.audit.product_priors import IndependentAdversary, ProductPriors, near, refused_as
-from cvxleak.audit.product_search import local_search
+from cvxleak.audit.product_priors import (
+    IndependentAdversary,
+    ProductPriors,
+    entropy,
+    near,
+    refused,
+)
+from cvxleak.audit.product_search import in_case, local_search, most_of
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.worst_adversary.audit import floor_of
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, generator, in_order, one_of, short
+from cvxleak.core.validation import Array, generator, in_order, short
 from cvxleak.kernel.numbers import lower, precision, upper
 from cvxleak.kernel.reading import pack
 from cvxleak.model import Gain, Mechanism, Prior
-from cvxleak.model.gain import FORMS, Form, gain_instance
+from cvxleak.model.gain import Form
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.known_laws import KNOWN, in_runs, known_laws
-from cvxleak.model.own_gain import provable_gain
 from cvxleak.model.space import TABLE_LIMIT
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
@@ -147,20 +150,19 @@ class ProductLeakage(Problem):
 
     def __post_init__(self) -> None:
         # The same question about all priors refuses most of what is wrong.
-        whole = RecordLeakage(self.mechanism, self.entropy_floor, self.records)
-        space, floor = self.mechanism.space, whole.entropy_floor
+        whole = self._of_all_priors
         if len(whole.records or ()) > 1:
             raise ValidationError(
                 f"records: found {whole.records}; a single record is needed, since independent "
                 "records are attacked one at a time"
             )
+        space, floor = self.mechanism.space, whole.entropy_floor
         given = {name: getattr(self, name) for name in KNOWN if getattr(self, name) is not None}
         names = [*given, *(["entropy_floor"] if floor else [])]
         if len(names) > 1:
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
         self._hold(**{name: known_laws(space, name, value) for name, value in given.items()})
-        self._hold(entropy_floor=floor, records=whole.records)
-        self._hold(gain=gain_instance(self.gain), form=one_of(self.form, FORMS, "form"))
+        self._hold(entropy_floor=floor, records=whole.records, gain=whole.gain, form=whole.form)
         if not self.told.is_leakage:
             self._check_gain()
         outputs = len(self.mechanism.channel.outputs)
@@ -173,12 +175,8 @@ class ProductLeakage(Problem):
             )
 
     def _check_gain(self) -> None:
-        sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
-        self._hold(gain=provable_gain(self.gain, *sizes))
         self._hold(name=f"{self.told.name}, product priors", unit=self.told.unit)
-        if self.entropy_floor:
-            _ = self._of_all_priors  # refuses what it does
-        elif self.form == "posterior" and self.laws is None:
+        if self.form == "posterior" and self.laws is None and not self.entropy_floor:
             raise ValidationError(
                 "form: found 'posterior' with no constraint on the attacked record: an "
                 "adversary who already knows its value has the largest gain; give laws or an "
@@ -188,13 +186,8 @@ class ProductLeakage(Problem):
             "; of independent records the gains of at most a thousand actions are bounded (Guess, "
             "GuessInTries, GainMatrix), and the rise of Shannon's; RecordLeakage bounds more"
         )
-        with refused_as(f"gain: found {short(self.gain)} ({self.form})", more):
-            before = self._priors.least_gain()
-        if self.form == "factor" and not before > 0:
-            raise ValidationError(
-                f"form: found 'factor' for {self.gain!r}, which is not positive for all "
-                "distributions of the attacked record; use 'rise'"
-            )
+        with refused(f"gain: found {short(self.gain)} ({self.form})", more):
+            _ = self._priors.corners
 
     @property
     def told(self) -> GainForm:
@@ -223,7 +216,7 @@ class ProductLeakage(Problem):
         name = "least_probability" if self.record_floor is None else "record_floor"
         return {"laws": {name: to_json(getattr(self, name) or 0.0)}}
 
-    @property
+    @cached_property
     def _of_all_priors(self) -> RecordLeakage:
         """The same question about priors that need not be products."""
         parts = self.mechanism, self.entropy_floor, self.records
@@ -238,14 +231,14 @@ class ProductLeakage(Problem):
         priors, statement, floored = self._priors, self._priors.statement, self.entropy_floor > 0
         above: dict[str, Any] = {"rule": "contexts" if floored else "corners", **priors.least}
         with precision():
-            cases = [most_of(statement, priors.people, i, clock) for i in priors.audited]
+            cases = [most_of(priors, i, clock) for i in priors.audited]
             if self.told.is_leakage:
                 above["inputs"] = [pack(one.weights, "<f8") for one in cases]
             if floored:
                 whole, stop = self._of_all_priors, Stop(clock)
                 found = [local_search(whole, priors, one, rng, stop) for one in cases]
             else:
-                found = [in_case(priors.people, one) for one in cases]
+                found = [in_case(priors, one) for one in cases]
             cut_short = clock.late
             _, record, weights = max(found, key=lambda one: one[0])
             adversary, below = priors.at(record, weights)
@@ -267,22 +260,18 @@ class ProductLeakage(Problem):
         return Found(least, most, adversary, parts, stats={"method": method}), stopped
 
     def _measure(self, candidate: Candidate) -> tuple[float, dict[str, float]]:
-        records, given = self._read(candidate)
-        laws, off = [positive_part(law) for law in given], [law_violations(w) for w in given]
+        given, laws, (value, record) = self._read(candidate)
+        off = [law_violations(weights) for weights in given]
         missed = {name: max(one[name] for one in off) for name in off[0]}
-        value, record = self._priors.worst(records, laws)
         if self.entropy_floor:
-            short_of = self.entropy_floor - float(sum(entr(law).sum() for law in laws))
-            missed["entropy is at least the floor"] = max(short_of, 0.0)
+            missed["entropy is at least the floor"] = max(self.entropy_floor - entropy(laws), 0.0)
         else:
             apart = [away for _, away in near(self._priors.people, record, laws)]
             missed["distributions are in their polytopes"] = max(apart)
         return value, missed
 
     def _toward(self, candidate: Candidate, bound: Bound) -> Toward:
-        records, given = self._read(candidate)
-        laws = [positive_part(law) for law in given]
-        record = self._priors.worst(records, laws)[1]
+        _, laws, (_, record) = self._read(candidate)
         weights = [own for own, _ in near(self._priors.inside, record, laws)]
 
         def at(share: float) -> tuple[Any, dict[str, Any]]:
@@ -291,8 +280,8 @@ class ProductLeakage(Problem):
 
         return at
 
-    def _read(self, candidate: Any) -> tuple[Sequence[int], list[Array]]:
-        """Return the records that a candidate is about, and its weights on each record's values."""
+    def _read(self, candidate: Any) -> tuple[list[Array], list[Array], tuple[float, int]]:
+        """Return a candidate's weights as given, as distributions, and what leaks most there."""
         space, records = self.mechanism.space, self.attacked
         if isinstance(candidate, IndependentAdversary):
             if candidate.mechanism != self.mechanism or candidate.records[0] not in records:
@@ -300,16 +289,18 @@ class ProductLeakage(Problem):
                     "candidate: found an adversary of another mechanism or record"
                 )
             candidate, records = candidate.laws, candidate.records
-        given = in_order(candidate, "candidate")
-        if len(given) != space.records:
+        each = in_order(candidate, "candidate")
+        if len(each) != space.records:
             raise ValidationError(
-                f"candidate: found {len(given)} distributions; one for each of {space.records} "
+                f"candidate: found {len(each)} distributions; one for each of {space.records} "
                 "records is needed"
             )
-        return records, [
+        given = [
             candidate_weights(law, len(values), values, "value of the record")
-            for law, values in zip(given, space.alphabets, strict=True)
+            for law, values in zip(each, space.alphabets, strict=True)
         ]
+        laws = [positive_part(law) for law in given]
+        return given, laws, self._priors.worst(records, laws)
 
 
 def product_leakage(

@@ -10,27 +10,37 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from flint import arb
 from scipy.optimize import brentq, nnls
 from scipy.special import entr
 
-from cvxleak.audit.cases import Laws, floats
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.core.value import Value
+from cvxleak.kernel.cases import Law
 from cvxleak.kernel.independent import Person, ProductLeakage, corners
-from cvxleak.kernel.numbers import RefusedError, least, precision, proved
+from cvxleak.kernel.numbers import RefusedError, precision, proved
 from cvxleak.model import Guess, Mechanism, Prior
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 from cvxleak.problem.problem import ROUNDING
 from cvxleak.proofs.format import plain
 
-__all__ = ["IndependentAdversary", "ProductPriors", "least_probabilities", "near", "refused_as"]
+__all__ = [
+    "IndependentAdversary",
+    "Laws",
+    "ProductPriors",
+    "entropy",
+    "floats",
+    "near",
+    "refused",
+]
+
+Laws = Sequence[Sequence[float]]
+"""A distribution for each record, or weights on the vertices of what is known of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +90,7 @@ class IndependentAdversary(Value):
     @property
     def entropy(self) -> float:
         """H(X) = sum_j H(X_j), in nats (floating point)."""
-        return float(sum(entr(law).sum() for law in self.laws))
+        return entropy(self.laws)
 
     def expand(self) -> Prior:
         """Return the prior on full datasets."""
@@ -112,7 +122,7 @@ class ProductPriors:
         self, mechanism: Mechanism, problem: Mapping[str, Any], record_floor: float | None
     ) -> None:
         self._mechanism, self.statement = mechanism, statement_of(mechanism, problem)
-        ends = [] if record_floor is None else least_probabilities(record_floor)
+        ends = [] if record_floor is None else _least_probabilities(record_floor)
         self.least, self._least_inside = [{"least": x} for x in ends] or [{}, {}]
         self.people, self.inside = (
             self.statement.people(*map(proved, end.values()))
@@ -120,17 +130,17 @@ class ProductPriors:
         )
         self.audited = self.statement.audited(self.people)
         if self.statement.laws is not None:
-            with refused_as("mechanism"):  # too many cases, or totals
+            with refused("mechanism"):  # too many cases, or totals
                 _ = [self.statement.cases(self.people, i) for i in self.audited]
                 _ = self.statement.channels
 
-    def least_gain(self) -> arb:
-        """Return the least gain without the output where a gain may be largest."""
-        owns = {self.people[i].own for i in self.audited}
-        each = [(self.statement.gain(len(own[0])), own) for own in owns]
-        return least(
-            gain.value([arb(x) for x in law]) for gain, own in each for _, law in corners(gain, own)
+    @cached_property
+    def corners(self) -> Mapping[tuple[Law, ...], Sequence[tuple[Law, Law]]]:
+        """Where a gain may be largest, for each polytope of an audited record."""
+        owns = (
+            {self.people[i].own for i in self.audited} if "gain" in self.statement.problem else ()
         )
+        return {own: corners(self.statement.gain(len(own[0])), own) for own in owns}
 
     def at(self, record: int, weights: Laws) -> tuple[IndependentAdversary, dict[str, Any]]:
         """Return the adversary of a prior, and its term of a lower end."""
@@ -149,15 +159,8 @@ class ProductPriors:
         return max((value_at(self.statement, i, written), i) for i in alike.values())
 
 
-def least_probabilities(floor: float) -> tuple[float, float]:
-    """Return floats a, b with h(a) < floor < h(b), near to each other.
-
-    Examples
-    --------
-    >>> from cvxleak.audit.product_priors import least_probabilities
-    >>> [round(least, 9) for least in least_probabilities(0.5)]
-    [0.199709903, 0.199709903]
-    """
+def _least_probabilities(floor: float) -> tuple[float, float]:
+    """Return floats a, b with h(a) < floor < h(b), near to each other."""
 
     def least(entropy: float) -> float:
         entropy = min(max(entropy, 0.0), math.log(2))
@@ -178,9 +181,19 @@ def near(people: Sequence[Person], record: int, laws: Sequence[Array]) -> list[t
     return found
 
 
+def entropy(laws: Sequence[Array | Sequence[float]]) -> float:
+    """Return the sum of the entropies of distributions, in nats."""
+    return float(sum(entr(law).sum() for law in laws))
+
+
+def floats(rows: Sequence[Law]) -> Array:
+    """Return distributions of exact numbers as floats."""
+    return np.array([[int(x.p) / int(x.q) for x in row] for row in rows])
+
+
 def statement_of(mechanism: Mechanism, problem: Mapping[str, Any]) -> ProductLeakage:
     """Return what the proof kernel makes of a problem."""
-    with refused_as("mechanism"):
+    with refused("mechanism"):
         return ProductLeakage.read(plain({"mechanism": mechanism.to_dict(), **problem}))
 
 
@@ -198,7 +211,7 @@ def _point(record: int, weights: Laws) -> dict[str, Any]:
 
 
 @contextmanager
-def refused_as(name: str, more: str = "") -> Iterator[None]:
+def refused(name: str, more: str = "") -> Iterator[None]:
     """Raise what the kernel refuses in this block as a ValidationError about an argument."""
     try:
         with precision():

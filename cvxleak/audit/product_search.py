@@ -1,23 +1,32 @@
-"""A local search for product priors under a floor on the sum of the entropies."""
+"""Searches for what a record leaks if all records are independent.
+
+`cvxleak.kernel.independent` defines the cases of the others and explains why they are enough if
+each distribution is in a polytope. In each case, the leakage is a concave function of the
+distribution of record i, which is a mixture of the vertices of its polytope. A gain is largest at
+one of finitely many distributions, the same in all cases. Under a floor on the sum of the entropies
+there is a local search.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import entr
 
-from cvxleak.audit.cases import Cases, Laws
-from cvxleak.audit.product_priors import ProductPriors
+from cvxleak.audit.product_priors import Laws, ProductPriors, entropy, floats
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.worst_adversary.audit import floor_of
+from cvxleak.audit.worst_adversary.choices import leakages
+from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
+from cvxleak.kernel.cases import compositions, gained
 from cvxleak.problem.problem import ROUNDING
 
-__all__ = ["local_search"]
+__all__ = ["Cases", "in_case", "local_search", "most_of"]
 
 STARTS = 8
 """Starts of either kind: random ones, and from what is worst if all others are known.
@@ -25,6 +34,60 @@ STARTS = 8
 With 6 the lower ends of 2 in 30 random tables fall by 1 and 2 %; with 8 of the first kind and none
 of the other, by 5 %.
 """
+
+
+class Cases(NamedTuple):
+    """What was found for a record in each case.
+
+    Attributes
+    ----------
+    record : int
+    values : array, shape (cases,)
+        Its leakage or gain.
+    weights : array, shape (cases, vertices)
+        Weights on the vertices of its distribution at which that is attained.
+    """
+
+    record: int
+    values: Array
+    weights: Array
+
+
+def most_of(priors: ProductPriors, record: int, clock: Clock) -> Cases:
+    """Return the most that a record leaks in each case that may be the worst, or a part of it."""
+    statement, own = priors.statement, priors.people[record].own
+    gain, found, best = statement.gain(len(own[0])), list[tuple[Array, Array]](), 0.0
+    places = priors.corners.get(own, [])
+    weights = floats([x for x, _ in places])
+    for rows in statement.blocks(priors.people, record):
+        if places:
+            values = np.array([gained(rows, law, gain, statement.times) for _, law in places])
+            found.append((values.max(axis=0), weights[values.argmax(axis=0)]))
+        else:
+            leaked = leakages(rows, floats(own), best, lambda: clock.late)
+            found.append((leaked.values, leaked.weights))
+        best = max(best, float(found[-1][0].max()))
+    return Cases(record, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def in_case(priors: ProductPriors, found: Cases) -> tuple[float, int, Laws]:
+    """Return the most that a record leaks, the record, and all weights on vertices in that case."""
+    case, record = int(found.values.argmax()), found.record
+    others = priors.statement.others(priors.people, record)
+    ways = [compositions(one.records, len(one.vertices)) for one in others]
+    numbers = next(islice(product(*ways), case, None))
+    # The vertices of those who are alike, one after the other.
+    waiting = {
+        (one.contributions, one.vertices): iter(np.repeat(np.eye(len(own)), own, axis=0).tolist())
+        for one, own in zip(others, numbers, strict=True)
+    }
+    each = [
+        found.weights[case].tolist()
+        if i == record
+        else next(waiting[one.contributions, one.vertices])
+        for i, one in enumerate(priors.people)
+    ]
+    return float(found.values[case]), record, each
 
 
 def local_search(
@@ -87,7 +150,7 @@ class _Products:
             np.concatenate(start),
             method="SLSQP",
             bounds=[(0.0, 1.0)] * sum(self.shape),
-            constraints={"type": "ineq", "fun": lambda z: _entropy(self._laws(z)) - self._floor},
+            constraints={"type": "ineq", "fun": lambda z: entropy(self._laws(z)) - self._floor},
         )
         return self._laws(np.where(np.isfinite(run.x), run.x, 0.0))
 
@@ -98,16 +161,12 @@ class _Products:
             return [(1 - share) * p + share / len(p) for p in laws]
 
         target = self._floor + ROUNDING * (1 + self._floor)
-        low, high = 0.0, 0.0 if _entropy(laws) >= target else 1.0
+        low, high = 0.0, 0.0 if entropy(laws) >= target else 1.0
         for _ in range(60):
             share = (low + high) / 2
-            low, high = (low, share) if _entropy(mixed(share)) >= target else (share, high)
+            low, high = (low, share) if entropy(mixed(share)) >= target else (share, high)
         return mixed(high)
 
     def _laws(self, z: Array) -> list[Array]:
         parts = np.split(np.maximum(z, 0.0) + 1e-12, np.cumsum(self.shape)[:-1])
         return [part / part.sum() for part in parts]
-
-
-def _entropy(laws: list[Array]) -> float:
-    return float(sum(entr(law).sum() for law in laws))
