@@ -285,6 +285,17 @@ def test_what_cells_on_the_way_proved_stands():
     assert search.found(Gap(1e-2)).upper == known
 
 
+def test_cells_that_are_more_but_no_better_are_left():
+    mechanism = Mechanism(count(2), Gaussian(1))
+    with precision():
+        statement = leakage.RecordLeakage.read(content_of(RecordLeakage(mechanism, 1.0)))
+    cells = RealCells(mechanism, statement)
+    views, cut, cells.lost = cells.views, cells.cut, 0.0
+    assert not cells.finer(1e-3, Stop(Clock()))
+    assert cells.views is views
+    assert cells.cut is cut
+
+
 def test_a_bracket_that_had_no_time_is_wide_and_holds():
     bound = record_leakage(Mechanism(count(5), Gaussian(1)), 2.0, time_limit=0.0)
     assert bound.status is Status.BRACKETED

@@ -60,11 +60,14 @@ class RealCells:
 
         False if there is none, or if cells cannot be as fine.
         """
-        before, found = self.lost, self._noise.cells(lost, self._most)
+        before, found = vars(self).copy(), self._noise.cells(lost, self._most)
         if stop(MASS_SECONDS * found.masses.size) or found.masses.shape[1] <= self.views[0].n:
             return False
         self._take(found)
-        return self.lost < before
+        if self.lost < before["lost"]:
+            return True
+        vars(self).update(before)
+        return False
 
     def _take(self, found: Cells) -> None:
         output = self._statement.output
