@@ -30,8 +30,8 @@ __all__ = ["Compared", "Distinguished", "Pair", "covers", "rows_compared", "wors
 SHARE = 1e-6
 """How far above the largest D_alpha / alpha orders prove a bound, as a share of it.
 
-Where D_alpha / alpha is nearly constant, as for a Gaussian, the number of orders grows as one over
-the root of the share.
+With 1e-8 the claims of the bank take a third more orders, and with 1e-4 a third less. Where
+D_alpha / alpha is nearly constant, as for a Gaussian, the number grows as one over the root of it.
 """
 
 Compared = tuple[Any, Sequence[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -108,16 +109,32 @@ def total_disclosure(
     with precision():
         statement = TotalDisclosure.read(plain(problem))
     trees = [_Tree(view) for view in statement.views]
-    best, stopped = _searched(trees, gap, clock)
+    while True:
+        best, widest = (max(trees, key=attrgetter(end)) for end in ("lower", "upper"))
+        if (closed := gap.closed(best.lower, widest.upper)) or clock.late:
+            break
+        widest.split()
+    stopped = Stopped.TOLERANCE if closed else Stopped.at_limit(clock)
+    if widest.upper == -math.inf:
+        raise InfeasibleError(
+            "mechanism: no adversary learns the record completely; some uncertainty is left "
+            "whatever is known of the others"
+        )
+    if best.lower == -math.inf:
+        raise SolverError(
+            "mechanism: found no adversary who learns the record completely, and no proof that "
+            f"there is none: {stopped.value}; raise it"
+        )
+    place = trees.index(best)
     return Bound.of_terms(
         "total disclosure",
         "total-disclosure",
         problem,
-        {"rule": "owners", "group": best, "values": trees[best].owners.tolist()},
+        {"rule": "owners", "group": place, "values": best.owners.tolist()},
         {"rule": "max", "groups": [tree.nodes() for tree in trees]},
         statement=statement,
         tol=gap.tol,
-        witness=Adversary(mechanism, groups[best], trees[best].weights()),
+        witness=Adversary(mechanism, groups[place], best.weights()),
         stats={
             "method": "branch and bound on which outputs belong to which value, because these sets "
             "are finitely many",
@@ -126,28 +143,6 @@ def total_disclosure(
             "stopped": stopped,
         },
     )
-
-
-def _searched(trees: Sequence[_Tree], gap: Gap, clock: Clock) -> tuple[int, Stopped]:
-    """Split nodes until the gap is closed or a limit is reached; return the best tree's place."""
-    while True:
-        lowest, highest = (max(getattr(tree, end) for tree in trees) for end in ("lower", "upper"))
-        closed = gap.closed(lowest, highest)
-        if closed or clock.late:
-            break
-        max(trees, key=lambda tree: tree.upper).split()
-    stopped = Stopped.TOLERANCE if closed else Stopped.at_limit(clock)
-    if highest == -math.inf:
-        raise InfeasibleError(
-            "mechanism: no adversary learns the record completely; some uncertainty is left "
-            "whatever is known of the others"
-        )
-    if lowest == -math.inf:
-        raise SolverError(
-            "mechanism: found no adversary who learns the record completely, and no proof that "
-            f"there is none: {stopped.value}; raise it"
-        )
-    return max(range(len(trees)), key=lambda place: trees[place].lower), stopped
 
 
 class _Tree:

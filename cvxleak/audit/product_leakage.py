@@ -15,13 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.audit.product_priors import (
-    IndependentAdversary,
-    ProductPriors,
-    entropy,
-    near,
-    refused,
-)
+from cvxleak.audit.product_priors import IndependentAdversary, ProductPriors, entropy, near, refused
 from cvxleak.audit.product_search import in_case, local_search, most_of
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.worst_adversary.audit import floor_of
