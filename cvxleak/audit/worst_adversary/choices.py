@@ -32,9 +32,6 @@ SHARP, ROUGH = 1e-11, 1e-7
 """Gap, as a part of the leakage, at which it is known well enough: for good, and in a first look.
 Designs and tables with thousands of choices take up to six times the work if all are sharp."""
 
-LEAST_WEIGHT = 1e-15
-"""No weight is less: the output distribution would miss outputs."""
-
 
 class Choices:
     """The capacity of every choice of one group per value.
@@ -154,7 +151,7 @@ def leakages(
             break
         spend(1e5 + 20 * rows[here].size)
         moved = weights[here] * np.exp(step[here, None] * (slopes[here] - above[here, None]))
-        moved = np.maximum(moved, LEAST_WEIGHT)
+        moved = np.maximum(moved, LEAST)  # the output distribution would miss outputs
         moved /= moved.sum(axis=1, keepdims=True)
         new, new_slopes = _slopes(rows[here], vertices, moved)
         better = (new_slopes.max(axis=1) - new < gap[here]) | (new > value[here])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
 from cvxleak.core.validation import Array
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import precision
@@ -17,9 +17,6 @@ from cvxleak.problem import Bound
 from cvxleak.proofs.format import Certificate, plain
 
 __all__ = ["joint", "listed", "point", "points_of"]
-
-LEAST = 1e-300
-"""Posteriors are raised to this: their logarithms are taken."""
 
 
 def point(group: Group, place: int, weights: Array, held: Sequence[Any], cells: Term) -> Term:
