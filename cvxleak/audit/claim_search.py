@@ -55,9 +55,8 @@ class Pair:
             loss = np.where(self.p > 0, np.log(self.p) - np.log(self.r), -np.inf)
         self.loss, self.most = loss, max(float(loss.max()), 0.0)
         self._seen = self.p[self.p > 0], loss[self.p > 0]
-        # Orders less 1 that were tried, and D_alpha / alpha there.
-        self.beyond = np.ones(1)
-        self.rates = self.ratios(self.beyond) if self.most < math.inf else np.zeros(1)
+        # Orders less 1, D_alpha / alpha there, and its bounds before, between and after them.
+        self.beyond = self.rates = self.bounds = np.zeros(0)
 
     def ratios(self, beyond: Array) -> Array:
         """Return D_alpha / alpha at the orders 1 + `beyond`, for finite losses."""
@@ -94,9 +93,32 @@ class Pair:
         return Distinguished(float(shifts[size]), sorted(order[:size].tolist()))
 
     def rate(self) -> Distinguished:
-        """Return the largest D_alpha / alpha near the best of the orders that were tried."""
-        if math.isinf(self.most):
+        """Return the largest D_alpha / alpha of the orders that were tried, if any were."""
+        if not self.rates.size:
             return self.divergence(2.0)
+        top = int(np.argmax(self.rates))
+        return self.divergence(1 + float(self.beyond[top]))._replace(value=float(self.rates[top]))
+
+    def look(self, more: Array) -> None:
+        """Try more orders, less 1; bounds are those of the certificate kind ``zcdp``."""
+        spend(2e3 * more.size * self.p.size)  # most of it is the proof's
+        beyond, rates = np.append(self.beyond, more), np.append(self.rates, self.ratios(more))
+        places = np.argsort(beyond)
+        self.beyond, self.rates = beyond[places], rates[places]
+        low, step, rates = self.beyond[:-1], np.diff(self.beyond), self.rates
+        between = np.maximum(rates[:-1], rates[1:]) * (1 + step**2 / (4 * low * (1 + low)))
+        ends = rates[0] * (1 + self.beyond[0]), self.most / (1 + self.beyond[-1])
+        self.bounds = np.hstack([ends[0], between, ends[1]])
+
+    def cover(self, goal: float) -> None:
+        """Try more orders where those so far do not prove D_alpha / alpha <= goal."""
+        if self.bounds.max() > goal:
+            ends = self.beyond[0] / math.e**2, self.beyond[-1] * math.e**2
+            known = np.hstack([ends[0], self.beyond, ends[1]])
+            self.look(np.sqrt(known[:-1] * known[1:])[self.bounds > goal])
+
+    def climb(self) -> None:
+        """Try the order of the largest D_alpha / alpha next to the best order so far."""
         top, known = int(np.argmax(self.rates)), [np.finfo(float).eps, *self.beyond]
         found: Any = minimize_scalar(
             lambda x: -self.ratios(np.exp([x]))[0],
@@ -104,27 +126,7 @@ class Pair:
             method="bounded",
             options={"xatol": 1e-8},
         )
-        return self.divergence(1 + math.exp(found.x))._replace(value=-float(found.fun))
-
-    def bounds(self) -> Array:
-        """Return the bounds on D_alpha / alpha before, between and after the orders.
-
-        They are those of the certificate kind ``zcdp``.
-        """
-        low, step, rates = self.beyond[:-1], np.diff(self.beyond), self.rates
-        between = np.maximum(rates[:-1], rates[1:]) * (1 + step**2 / (4 * low * (1 + low)))
-        ends = rates[0] * (1 + self.beyond[0]), self.most / (1 + self.beyond[-1])
-        return np.hstack([ends[0], between, ends[1]])
-
-    def cover(self, goal: float) -> None:
-        """Try more orders where those so far do not prove D_alpha / alpha <= goal."""
-        ends = self.beyond[0] / math.e**2, self.beyond[-1] * math.e**2
-        known = np.hstack([ends[0], self.beyond, ends[1]])
-        more = np.sqrt(known[:-1] * known[1:])[self.bounds() > goal]
-        spend(2e3 * more.size * self.p.size)  # most of it is the proof's
-        beyond, rates = np.append(self.beyond, more), np.append(self.rates, self.ratios(more))
-        places = np.argsort(beyond)
-        self.beyond, self.rates = beyond[places], rates[places]
+        self.look(np.exp([found.x]))
 
 
 def rows_compared(first: Any, second: Any) -> Compared:
@@ -182,20 +184,29 @@ def covers(pairs: Sequence[Pair], stated: float, clock: Clock) -> list[list[floa
 
     Halving an interval leaves a quarter of what its bound is above the largest D_alpha / alpha.
     """
-    most, least = max(pair.most for pair in pairs), math.inf
-    orders = [np.zeros(0) for _ in pairs]
-    while math.isfinite(most):
+    most, least, orders = max(pair.most for pair in pairs), math.inf, [[] for _ in pairs]
+    if math.isinf(most):
+        return orders
+    for pair in pairs:
+        pair.look(np.ones(1))
+    while True:
         best = max(float(pair.rates.max()) for pair in pairs)
-        upper = max(float(pair.bounds().max()) for pair in pairs)
+        upper = max(float(pair.bounds.max()) for pair in pairs)
         if upper < least:
-            least, orders = upper, [1 + pair.beyond for pair in pairs]
+            # D_inf is enough for the others.
+            least = upper
+            orders = [(1 + one.beyond).tolist() if one.most > upper else [] for one in pairs]
         goal = min(best * (1 + SHARE), stated if stated > best else math.inf)
-        # Less than the second number is rounding.
-        if upper <= max(goal, np.finfo(float).eps * most) or clock.late:
+        # Less than these numbers is rounding.
+        goal = max(goal, best * (1 + ROUNDING), np.finfo(float).eps * most)
+        if upper <= goal or clock.late:
             break
         for pair in pairs:
             pair.cover(best + (upper - best) / 4)
-    return [one.tolist() for one in orders]
+    for pair in pairs:
+        if pair.bounds.max() > best:
+            pair.climb()
+    return orders
 
 
 def _quantiles(row: Array) -> Array:
