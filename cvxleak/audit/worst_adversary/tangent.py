@@ -31,6 +31,7 @@ from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
+from cvxleak.iterative.entropy_floor import rounding
 from cvxleak.iterative.joint_update import Relaxed, Updater, ascend
 from cvxleak.model import Lumped
 
@@ -81,6 +82,9 @@ class Tangent:
         lumped = group.lumped
         eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
         lam = max(multiplier, float(eta.max()), SMALLEST)
+        if group.surplus <= rounding(lumped.max_entropy):
+            # The uniform prior alone is left, with any multiplier: a large one proves most.
+            lam = max(lam, SMALLEST**-0.5)
         weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
         return cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
 
