@@ -6,11 +6,12 @@ totals below is over the whole file. Outside of `limited` nothing is counted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["LIMITS", "RefusedError", "charge", "limited", "need"]
+__all__ = ["LIMITS", "RefusedError", "charge", "choices", "limited", "need"]
 
 
 class RefusedError(Exception):
@@ -54,3 +55,12 @@ def charge(what: str, amount: int) -> None:
     if spent is not None:
         spent[what] += amount
         need(spent[what] <= LIMITS[what], f"the file asks for more than {LIMITS[what]} {what}")
+
+
+def choices(n: int, k: int) -> int:
+    """Return how many sets of k of n things there are, or a number that every budget refuses.
+
+    There are as many as of n - k things, and at least as many as of 30 if both are more, which is
+    above 2^56. The number itself could take longer than all that is charged.
+    """
+    return math.comb(n, min(k, n - k, 30))

@@ -31,7 +31,7 @@ from cvxleak.kernel.pairs import ConcentratedPrivacy, GaussianPrivacy, PrivacyPr
 from cvxleak.kernel.reading import bound, chosen, parts
 from cvxleak.kernel.terms import Leaf, Rule
 
-__all__ = ["FORMAT", "KINDS", "SCHEMA", "Checked", "Statement", "check", "digest", "outline"]
+__all__ = ["KINDS", "SCHEMA", "Checked", "Statement", "check", "digest", "outline", "unit_of"]
 
 FORMAT = "cvxleak-certificate"
 SCHEMA = 3
@@ -70,6 +70,10 @@ KINDS: dict[str, type[Statement]] = {
     "zcdp": ConcentratedPrivacy,
 }
 """The statements by the kinds of files."""
+
+UNITS: dict[str, str] = dict.fromkeys(("dp-profile", "gini", "guess", "tries"), "probability")
+UNITS |= {"gaussian-dp": "sigma", "shannon": "nats"}
+"""The units of kinds that are not in nats, and of gains that have one."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +119,21 @@ def check(data: Any) -> dict[str, Checked]:
     parts(data["ends"], (), "ends", {"lower", "upper"})
     with precision(), limited():
         statement = KINDS[kind].read(data["problem"])
+        unit = unit_of(kind, data["problem"])
+        need(data["unit"] == unit, f"unit {data['unit']!r:.40}; this kind is in {unit}")
         return {name: _end(statement, name, end) for name, end in data["ends"].items()}
+
+
+def unit_of(kind: str, problem: Mapping[str, Any]) -> str:
+    """Return the unit of the bounds of a problem that can be read."""
+    if "gain" not in problem:
+        return UNITS.get(kind, "nats")
+    return "times" if problem["form"] == "factor" else UNITS.get(problem["gain"]["kind"], "gain")
 
 
 def _end(statement: Statement, name: str, end: Any) -> Checked:
     parts(end, {"value", "about", "by"}, f"the {name} end")
+    need(end["about"] == "problem", "about: this kind of file proves nothing about half-spaces")
     claimed = bound(end["value"], f"the {name} end")
     used = tuple(dict.fromkeys(rules(end["by"])))
     try:

@@ -9,7 +9,6 @@ For a maximum of linear functions each of these is one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from flint import arb, fmpq
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, choices
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import dot, largest, least, need, rational, total, xlogx
 from cvxleak.kernel.reading import chosen, count, items, parts
@@ -151,7 +150,7 @@ def read_gain(data: Any, k: int) -> Gain:
 def _in_tries(tries: int, k: int) -> Table:
     """Return the chance of guessing the value in some tries: the largest sum of so many entries."""
     tries = min(tries, k)
-    charge("ball operations", math.comb(k, tries) * k)
+    charge("ball operations", choices(k, tries) * k)
     each = combinations(range(k), tries)
     return Table(tuple(tuple(fmpq(int(a in chosen)) for a in range(k)) for chosen in each))
 

@@ -26,23 +26,12 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, need
 from cvxleak.kernel.gains import Gain, Shannon, lowest, read_gain
 from cvxleak.kernel.knowledge import Knowledge, read_knowledge
 from cvxleak.kernel.many import stacked
 from cvxleak.kernel.noise import Output, read_output
-from cvxleak.kernel.numbers import (
-    added,
-    ball,
-    dot,
-    largest,
-    law,
-    need,
-    rational,
-    total,
-    upper,
-    xlogx,
-)
+from cvxleak.kernel.numbers import added, ball, dot, largest, law, rational, total, upper, xlogx
 from cvxleak.kernel.reading import chosen, count, end_term, fractions, items, parts
 from cvxleak.kernel.space import Space, label, read_query
 from cvxleak.kernel.terms import Leaf, Shape, read_term

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from flint import fmpz_poly
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, choices
 from cvxleak.kernel.numbers import need
 from cvxleak.kernel.reading import chosen, count, items, parts
 
@@ -111,7 +111,7 @@ class Space:
         need(1 <= size <= self.records, "a group that is empty, or larger than the dataset")
         kinds = self.stretches if ordered else self.runs
         each = [self._places[own] for own, n in kinds for _ in range(min(n, size))]
-        charge("ball operations", math.comb(len(each), size))
+        charge("ball operations", choices(len(each), size))
         return sorted(set(combinations(each, size)))
 
     def values_of(self, group: Sequence[int]) -> int:
@@ -153,16 +153,11 @@ class Space:
     def totals(self, group: Sequence[int] = ()) -> dict[Total, int]:
         """Return how many assignments of values to the records outside a group give each total."""
         used = Counter(group)
-        found: dict[Total, int] = {self.zero: 1}
+        found: dict[Total, int] = {(0,) * len(self.moduli): 1}
         for i, run in enumerate(self.runs):
             need(run.records >= used[i], "a group with more records of a run than it has")
             found = self.convolve(found, self._power(run, run.records - used[i]))
         return found
-
-    @property
-    def zero(self) -> Total:
-        """The empty total."""
-        return (0,) * len(self.moduli)
 
     def convolve(self, one: Mapping[Total, int], other: Mapping[Total, int]) -> dict[Total, int]:
         """Return the numbers of sums of two independent totals."""
@@ -179,7 +174,7 @@ class Space:
         origin, step, places = _line(run.contributions)
         length = max(places) * n if places else LONGEST
         if n < 2:
-            return Counter(run.contributions) if n else {self.zero: 1}
+            return Counter(run.contributions) if n else {(0,) * len(self.moduli): 1}
         if length >= LONGEST:
             half = self._power(run, n // 2)
             return self.convolve(self.convolve(half, half), self._power(run, n % 2))

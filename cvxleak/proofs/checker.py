@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from cvxleak.core.errors import CertificateError, CvxleakError
@@ -65,7 +66,7 @@ class Prover(NamedTuple):
         return self.unit if isinstance(self.unit, str) else self.unit(problem)
 
 
-def _by_kernel(kind: str) -> Callable[[Parts, Parts, Parts], Proved]:
+def _by_kernel(kind: str, about: Callable[[Parts], str]) -> Prover:
     """Return how the kernel checks a kind: its witness and proof are the terms of both ends."""
 
     @reading.reporting
@@ -74,7 +75,7 @@ def _by_kernel(kind: str) -> Callable[[Parts, Parts, Parts], Proved]:
         below = lower(statement.lower(witness)) if witness else -math.inf
         return below, upper(statement.upper(proof)) if proof else math.inf
 
-    return prove
+    return Prover(prove, partial(claims.unit_of, kind), about)
 
 
 def _of_channel(problem: Parts) -> str:
@@ -94,8 +95,8 @@ def _of_pairs(problem: Parts) -> str:
 
 
 PROVERS = {
-    "capacity": Prover(_by_kernel("capacity"), about=_of_channel),
-    "renyi-capacity": Prover(_by_kernel("renyi-capacity"), about=_of_channel),
+    "capacity": _by_kernel("capacity", _of_channel),
+    "renyi-capacity": _by_kernel("renyi-capacity", _of_channel),
     "min-leakage": Prover(design.prove_min_leakage, about=design.about),
     "min-distortion": Prover(design.prove_min_distortion, "distortion", design.about),
     "failure-probability": Prover(
@@ -103,18 +104,10 @@ PROVERS = {
     ),
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
-    "product-leakage": Prover(
-        _by_kernel("product-leakage"),
-        record_leakage.unit_of,
-        about=record_leakage.about_independent,
-    ),
-    "record-leakage": Prover(
-        _by_kernel("record-leakage"), record_leakage.unit_of, about=record_leakage.about
-    ),
-    "balance": Prover(_by_kernel("balance"), record_leakage.unit_of, about=record_leakage.about),
-    "total-disclosure": Prover(
-        _by_kernel("total-disclosure"), about=record_leakage.about_disclosure
-    ),
+    "product-leakage": _by_kernel("product-leakage", record_leakage.about_independent),
+    "record-leakage": _by_kernel("record-leakage", record_leakage.about),
+    "balance": _by_kernel("balance", record_leakage.about),
+    "total-disclosure": _by_kernel("total-disclosure", record_leakage.about_disclosure),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
     "fixed-prior-distortion": Prover(
         fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
@@ -124,10 +117,10 @@ PROVERS = {
     "local-dp": Prover(local_dp.prove, about=local_dp.about),
     "local-dp-distortion": Prover(local_dp.prove_distortion, "distortion", local_dp.about),
     "local-dp-of-set": Prover(local_dp_of_set.prove, about=local_dp_of_set.about),
-    "renyi-dp": Prover(_by_kernel("renyi-dp"), about=_of_pairs),
-    "zcdp": Prover(_by_kernel("zcdp"), about=_of_pairs),
-    "dp-profile": Prover(_by_kernel("dp-profile"), "probability", _of_pairs),
-    "gaussian-dp": Prover(_by_kernel("gaussian-dp"), "sigma", _of_pairs),
+    "renyi-dp": _by_kernel("renyi-dp", _of_pairs),
+    "zcdp": _by_kernel("zcdp", _of_pairs),
+    "dp-profile": _by_kernel("dp-profile", _of_pairs),
+    "gaussian-dp": _by_kernel("gaussian-dp", _of_pairs),
     "min-information": Prover(min_information.prove, about=min_information.about),
     "deficiency": Prover(refinement.prove, "probability", refinement.about),
 }
@@ -302,9 +295,6 @@ def _check(certificate: Certificate) -> Verification:
     prover = PROVERS.get(certificate.kind) if isinstance(certificate.kind, str) else None
     if prover is None:
         raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
-    if certificate.unit != (unit := prover.unit_of(certificate.problem)):
-        raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {unit}")
-    about = _about(certificate)
     newest = claims.SCHEMA if certificate.kind in claims.KINDS else SCHEMA_VERSION
     if certificate.schema_version > newest or (
         newest == claims.SCHEMA != certificate.schema_version
@@ -314,7 +304,10 @@ def _check(certificate: Certificate) -> Verification:
             f"reads version {newest}: make the certificate again"
         )
     if newest == claims.SCHEMA:
-        return _by_the_kernel(certificate, prover, about)
+        return _by_the_kernel(certificate, prover)
+    about = _about(certificate)
+    if certificate.unit != (unit := prover.unit_of(certificate.problem)):
+        raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {unit}")
     with precision(), reading.schema(certificate.schema_version):
         lower, upper, *why = prover.prove(
             certificate.problem, certificate.witness, certificate.proof
@@ -331,12 +324,10 @@ def _check(certificate: Certificate) -> Verification:
     return Verification(passed, _summary(ends), lower, upper, certificate, what, ends)
 
 
-def _by_the_kernel(
-    certificate: Certificate, prover: Prover, about: Mapping[str, str]
-) -> Verification:
+def _by_the_kernel(certificate: Certificate, prover: Prover) -> Verification:
     """Return the kernel's answer, and the rules that prove each end."""
     found = claims.check(certificate.to_dict())
-    ends = {name: End(not end.reason, about[name], end.reason) for name, end in found.items()}
+    ends = {name: End(end.proved, PROBLEM, end.reason) for name, end in found.items()}
     passed = all(end.proved for end in ends.values())
     below, above = (found[name].found if name in found else math.nan for name in ("lower", "upper"))
     return Verification(
@@ -365,7 +356,7 @@ def _about(certificate: Certificate) -> Mapping[str, str]:
         # Version 1 does not say whether the stored half-spaces are all that the problem asks for.
         return {"lower": PROBLEM, "upper": HALF_SPACES if conditional else PROBLEM}
     if "own" not in certificate.problem and HALF_SPACES in certificate.about.values():
-        raise CertificateError("about: this kind of certificate proves nothing about half-spaces")
+        raise CertificateError("about: this kind of file proves nothing about half-spaces")
     return certificate.about
 
 

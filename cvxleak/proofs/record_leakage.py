@@ -8,15 +8,10 @@ from typing import Any
 from cvxleak.model.gain_form import GainForm
 from cvxleak.proofs import reading
 
-__all__ = ["about", "about_disclosure", "about_independent", "in_words", "unit_of"]
+__all__ = ["about", "about_disclosure", "about_independent", "in_words"]
 
 SHOWN = 4
 """Most numbers of a distribution, and most records, that are written out in words."""
-
-
-def unit_of(problem: Mapping[str, Any]) -> str:
-    """Return the unit of the bounds."""
-    return GainForm.read(problem).unit
 
 
 def about(problem: Mapping[str, Any]) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from cvxleak.kernel.budget import LIMITS, charge, limited
-from cvxleak.kernel.claims import check, digest, outline
+from cvxleak.kernel.budget import LIMITS, charge, choices, limited
+from cvxleak.kernel.claims import check, digest, outline, unit_of
 from cvxleak.kernel.numbers import RefusedError
+from cvxleak.model import Arimoto, GainMatrix, Gini, Guess, GuessInTries, Shannon
+from cvxleak.model.gain import FORMS
+from cvxleak.model.gain_form import GainForm
 from tests.kernel.forging import HONEST, PROBLEM, WITNESS
 
 END = {"value": 0.5, "about": "problem", "by": {"rule": "max", "groups": [[HONEST["share"]]]}}
@@ -47,6 +51,10 @@ def test_an_honest_file_is_proved() -> None:
     ("parts", "message"),
     [
         ({"unit": ...}, "without unit"),
+        ({"unit": "bits"}, "unit 'bits'; this kind is in nats"),
+        ({"unit": ["nats"]}, "this kind is in nats"),
+        ({"problem": PROBLEM | {"gain": {"kind": "gini"}, "form": "rise"}}, "is in probability"),
+        ({"problem": PROBLEM | {"gain": {"kind": "gini"}, "form": "factor"}}, "is in times"),
         ({"notes": 1}, "it has no notes"),
         ({"format": "cvxleak-certificates"}, "no file of schema 3"),
         ({"schema_version": 4}, "no file of schema 3"),
@@ -57,6 +65,7 @@ def test_an_honest_file_is_proved() -> None:
         ({"ends": {"upper": END, "middle": END}}, "it has no middle"),
         ({"ends": {"upper": END | {"value": None}}}, "expected a number"),
         ({"ends": {"upper": END | {"more": 1}}}, "it has no more"),
+        ({"ends": {"upper": END | {"about": "half-spaces"}}}, "nothing about half-spaces"),
         ({"ends": {"upper": {"value": 1, "about": "problem"}}}, "without by"),
         ({"problem": PROBLEM | {"more": 1}}, "it has no more"),
     ],
@@ -64,6 +73,16 @@ def test_an_honest_file_is_proved() -> None:
 def test_other_files_are_refused(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(RefusedError, match=message):
         check(file(**parts))
+
+
+GAINS = [Shannon(), Guess(), GuessInTries(2), Gini(), Arimoto(3), GainMatrix([[1, 0]])]
+
+
+@pytest.mark.parametrize("gain", GAINS, ids=str)
+@pytest.mark.parametrize("form", FORMS)
+def test_units_are_those_that_users_read(gain: Any, form: Any) -> None:
+    problem = {"gain": gain.to_dict(), "form": form}
+    assert unit_of("record-leakage", problem) == GainForm(gain, form).unit
 
 
 @pytest.mark.parametrize("other", ["0" * 64, "f" * 64])
@@ -151,6 +170,13 @@ def test_one_file_is_counted_once() -> None:
             with pytest.raises(RefusedError, match="asks for more"):
                 charge("ball operations", 1)
     charge("ball operations", limit + 1)
+
+
+def test_sets_are_counted_before_they_are_made() -> None:
+    few = [(n, k) for n in range(60) for k in range(n + 1)]
+    assert all(choices(n, k) == math.comb(n, k) for n, k in few)
+    for n, k in ((60, 30), (1 << 40, 1 << 39), (1 << 40, (1 << 40) - 31)):
+        assert choices(n, k) > 1 << 56 > max(LIMITS.values())
 
 
 def test_an_outline_of_a_kind_without_terms_says_what_is_bounded() -> None:

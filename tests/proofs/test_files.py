@@ -190,7 +190,7 @@ def test_what_each_end_is_about(certificates, place):
             )
     narrow = {"lower": "problem", "upper": "half-spaces"}
     assert verify(rehashed(certificate, about=narrow)).reason == (
-        "about: this kind of certificate proves nothing about half-spaces"
+        "about: this kind of file proves nothing about half-spaces"
     )
     if place == 1:
         for about in ("truth", ["problem"], None):

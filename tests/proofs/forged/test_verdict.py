@@ -73,7 +73,7 @@ def test_half_spaces_are_for_kinds_that_have_them():
     lower, upper = ends(CAPACITY)
     about = {"lower": "problem", "upper": "half-spaces"}
     answer = verify(certified(CAPACITY, lower, upper, about=about))
-    assert answer.reason == "about: this kind of certificate proves nothing about half-spaces"
+    assert answer.reason == "about: this kind of file proves nothing about half-spaces"
     own = test_design.PARTS["own"]
     answer = verify(certified(own, *ends(own), about=about))
     assert answer.passed
