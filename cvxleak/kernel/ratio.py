@@ -35,12 +35,12 @@ WIDE. A fixed point is a multiple of numbers v_g between low_g = v^c_g e^{-k_g} 
 e^{k_g}. So r_{y+1} / r_y is at most theta, the largest sum_g v_g R_g,y+1 / sum_g v_g R_gy of such
 v. Let the groups be in the order of rho_g = R_g,y+1 / R_gy, and N_j, D_j the two sums where the
 first j groups have v_g = low_g, and the others high_g. Then theta <= N_j / D_j for some j. If only
-rho_g <= (1 + delta) rho_h for g before h, theta (1 - delta E) <= N_j / D_j, with E = D_0 / D_G.
+rho_g <= (1 + delta) rho_h for g before h, theta <= (1 + delta) N_j / D_j for some j.
 
 *Proof.* N - theta D <= 0 for all such v, with equality at v_g = high_g where rho_g > theta, and
-low_g elsewhere. Let j be the place after the last rho_g <= theta. The groups before it with rho_g >
-theta have low_g instead, and rho_g <= (1 + delta) theta. So N_j - theta D_j >= -delta theta sum_g
-high_g R_gy, and this sum is D_0 <= E D_j.
+low_g elsewhere: the v of N_j and D_j, if the groups are in order. If they are not, let rho'_g be
+the largest rho_h of h = g and the groups before. It is in order, and at most (1 + delta) rho_g.
+With rho'_g R_gy instead of R_g,y+1 theta is no smaller, and all N_j grow by 1 + delta at most.
 
 With R_gy and R_g,y+1 exchanged the same bounds r_y / r_{y+1}. Together this is a range of the
 increment of u between one output and the next. For q of sum 0 (Abel), <q, u> = -sum_y (q_1 + .. +
@@ -340,8 +340,9 @@ class Ratios:
 
         A sum of G products that are not negative is off by a relative (G + 1) u, and the order of
         rho by delta = 4 u, but for underflows (of a quotient, too), which GUARD exceeds as D_0 is
-        not large. So what N_j / D_j is as computed is below theta by a relative (2 G + 8) u + 4 u E
-        at most, to first order; SLACK (G + E) is twice as much and more, as long as it is small.
+        not large; and quotients that overflow are in any order, after theta <= N_0 / D_G. So what
+        N_j / D_j is as computed is below theta by a relative (2 G + 12) u at most, to first order;
+        SLACK G is 64 G u.
         """
         high, low = high.T[self._order], np.maximum(low.T, 0.0)[self._order]
         sums = []
@@ -350,9 +351,9 @@ class Ratios:
             above = list(accumulate((high * table)[::-1]))[::-1]
             sums.append([above[0], *map(add, below[:-1], above[1:]), below[-1]])
         ratios = ((n + GUARD) / (d - GUARD) for n, d in zip(*sums, strict=True))
-        slack = SLACK * (len(self._order) + sums[1][0] / sums[1][-1])
-        sound = (sums[1][-1] > 2 * GUARD) & (slack < 0.25) & (sums[1][0] < 2.0**20)
-        return np.where(sound, reduce(np.maximum, ratios) * (1 + slack), np.inf).T
+        sound = (sums[1][-1] > 2 * GUARD) & (sums[0][0] + sums[1][0] < 2.0**20)
+        found = reduce(np.maximum, ratios) * (1 + SLACK * len(self._order))
+        return np.where(sound, found, np.inf).T
 
 
 def _tilted(v: Array, slopes: Array, k: Array) -> Array:

@@ -163,7 +163,7 @@ class View:
     @property
     def information(self) -> bool:
         """Whether J is I(A;Y)."""
-        return isinstance(self.gain, Shannon) and self.times is not None and self.times == 1
+        return isinstance(self.gain, Shannon) and self.times == 1
 
     def lifted(self, lift: Callable[[Any], Any]) -> View:
         """Return it in another type of numbers."""

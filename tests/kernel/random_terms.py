@@ -34,6 +34,11 @@ GAINS: list[Any] = [{"kind": "guess"}, {"kind": "gini"}, {"kind": "arimoto", "al
 GAINS += [{"kind": "matrix", "table": [[1, 0, 0.5], [0.25, 1, 0], [0.5, 0.5, 0.25]]}]
 
 
+def _terms_of(rule: str) -> set[str]:
+    """Return which judgements the terms inside of a rule's conclude."""
+    return {part.says[-1] for part in RULES[rule].signature().values()}
+
+
 def random_view(rng: np.random.Generator, *, gain: bool = False, boxes: bool = False) -> View:
     """Return a view of 2 or 3 values with few groups."""
     k, n, places = int(rng.integers(2, 4)), int(rng.integers(2, 4)), int(rng.integers(2, 5))
@@ -92,6 +97,8 @@ class Drawer:
             and rule in (None, name)
             and all(CONDITIONS[condition](shape) for condition in cls.when)
         ]
+        if shape.depth > 3:  # terms end, if they can
+            names = [name for name in names if judgement not in _terms_of(name)] or names
         for _ in range(8 if names and shape.depth < 7 else 0):
             self.draws -= 1
             if self.draws < 0:

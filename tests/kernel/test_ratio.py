@@ -432,10 +432,28 @@ def fractions(pair: Any) -> tuple[Fraction, Fraction]:
     return Fraction(low), Fraction(high)
 
 
+@pytest.mark.parametrize("power", [-900, -960, -990, -998, -999, -1020, -1074])
+def test_ratios_of_numbers_that_are_nearly_too_small(power: int):
+    for upper, lower in ((1.0, 2.0**power), (2.0**power, 1.0)):
+        tables = np.array([[upper]]), np.array([[lower]])
+        with np.errstate(all="ignore"):
+            found = ratio.Ratios(*tables).largest(np.ones((1, 1)), np.ones((1, 1))).item()
+        assert found == np.inf or Fraction(found) >= Fraction(upper) / Fraction(lower)
+        assert (found == np.inf) == (lower <= 2.0**-999)
+
+
 def test_ratios_of_numbers_that_are_too_small_are_not_bounded():
     small = np.full((2, 1), 1e-300)
     found = ratio.Ratios(small, small).largest(np.ones((1, 2)), np.full((1, 2), 1e-20))
     assert found.tolist() == [[np.inf]]
+    one = ratio.Ratios(np.ones((2, 1)), np.ones((2, 1)))
+    assert one.largest(np.ones((1, 2)), np.full((1, 2), 1e-310)).tolist() == [[np.inf]]
+
+
+def test_sums_that_are_too_large_are_not_bounded():
+    one = ratio.Ratios(np.ones((1, 1)), np.ones((1, 1)))
+    weights = 2.0 ** np.array([[18.0], [19.0], [60.0]])
+    assert np.isinf(one.largest(weights, weights)).ravel().tolist() == [False, True, True]
 
 
 def test_where_floats_do_not_bound_balls_do(found: Any, monkeypatch: pytest.MonkeyPatch):

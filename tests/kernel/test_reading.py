@@ -133,7 +133,12 @@ TABLE = {
         QUERY | {"totals": [[0], [1], [2], [-(1 << 62)]]},
         QUERY | {"totals": [[0], [1], [2], ["3"]]},
         QUERY | {"contributions": [[[[], []], 3]], "totals": [[]], "values": [0]},
+        QUERY | {"totals": [[0], [1], [2], [3], [4, 0]], "values": [0, 1, 2, 3, 4]},
+        QUERY | {"totals": [[0], [1], [2], [2]]},
+        QUERY | {"totals": [[i, i] for i in range(4)], "contributions": [[[[0, 0], [1, True]], 3]]},
+        QUERY | {"contributions": [[[[0], [1, 1]], 3]], "totals": [[0], [1], [2], [3, 3]]},
         QUERY | {"contributions": [[[[0], [1], [2]], 3]]},
+        QUERY | {"contributions": [[[[0]], 3]]},
         QUERY | {"contributions": []},
         QUERY | {"contributions": [[[[0], [1]], 4]]},
         QUERY | {"contributions": [[[[0], [1]], 3], [[[0], [1]], 1]]},
@@ -148,6 +153,8 @@ TABLE = {
         TABLE | {"table": [0, 1, 0, 1, 1]},
         TABLE | {"table": [0, 1, 0, 1, 1, 2]},
         TABLE | {"table": [0, 0, 0, 0, 0, 0]},
+        TABLE | {"table": [0], "values": ["a"], "space": {"alphabets": []}},
+        TABLE | {"table": [], "values": [], "space": {"alphabets": [[[], 1]]}},
     ],
 )
 def test_forged_queries_are_refused(wrong: Any) -> None:
@@ -155,17 +162,38 @@ def test_forged_queries_are_refused(wrong: Any) -> None:
         read_query(wrong)
 
 
+def test_records_are_in_the_order_of_the_file() -> None:
+    contributions = [[[[0], [1]], 1], [[[0], [2]], 2]]
+    totals = [[i] for i in range(6)]
+    read = read_query(
+        QUERY | {"contributions": contributions, "totals": totals, "values": list(range(6))}
+    )
+    assert read.each == [((0,), (1,)), ((0,), (2,)), ((0,), (2,))]
+
+
 def test_limits_of_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
     read_query(QUERY | {"totals": [[0], [1], [2], [(1 << 62) - 1]]})
-    for name, most in (("LONGEST", 6), ("MOST_RECORDS", 2)):
-        with monkeypatch.context() as patched:
-            patched.setattr(space, name, most)
-            read_query(TABLE)
-            patched.setattr(space, name, most - 1)
-            with pytest.raises(RefusedError, match="too many"):
-                read_query(TABLE)
     monkeypatch.setattr(space, "MOST_RECORDS", 3)
+    read_query(TABLE)
     assert read_query(QUERY).records == 3
+    monkeypatch.setattr(space, "MOST_RECORDS", 1)
+    with pytest.raises(RefusedError, match="too many records"):
+        read_query(TABLE)
+    monkeypatch.setattr(space, "MOST_RECORDS", 2)
+    with pytest.raises(RefusedError, match="contributions: found 3"):
+        read_query(QUERY | {"space": {"alphabets": [[[0, 1], 1]] * 2}})
+
+
+def test_what_is_far_too_large_is_not_even_counted() -> None:
+    """The numbers of datasets, and of a group's values, have a million bits."""
+    sixteen = [[list(range(16)), 1 << 20]]
+    with pytest.raises(RefusedError, match="too many datasets"):
+        read_query(TABLE | {"space": {"alphabets": sixteen}})
+    one = [[["only"], 1 << 10], [[0, 1], 1]]
+    assert read_query(TABLE | {"space": {"alphabets": one}, "table": [0, 1]}).records == 1025
+    for size in (65, 1 << 20):
+        with pytest.raises(RefusedError, match="size: found"):
+            RecordLeakage.read(PROBLEM | {"size": size})
 
 
 def test_groups_are_no_larger_than_the_dataset() -> None:
@@ -187,6 +215,7 @@ def test_groups_are_no_larger_than_the_dataset() -> None:
         ([(7,), (1,), (4,)], 4),
         ([(0, 1), (2, 5), (4, 9)], 3),
         ([(0, 0), (0, 1), (1, 0)], 4),
+        ([(0, 0), (1, 0), (1, 1)], 3),
         ([(2,), (2,), (5,)], 3),
         ([(5,)], 4),
         ([(0,), (1,)], 2),
@@ -243,6 +272,7 @@ def test_rows_and_boxes_are_read() -> None:
         {"matrix": [["0.5", "0.499999"]]},
         {"lower": [[0, 0]]},
         {"lower": [[0, 0]], "upper": [[1, 1], [1, 1]]},
+        {"lower": [[0, 0], [0, 0]], "upper": [[1, 1]]},
         {"lower": [["0.5", "0.500001"]], "upper": [[1, 1]]},
         {"lower": [[0, 0]], "upper": [["0.5", "0.499999"]]},
         {"lower": [[0, "0.6"]], "upper": [[1, "0.5"]]},

@@ -217,7 +217,8 @@ INSIDE = {"chord", "prior", *ELSEWHERE}
 
 def of_kind(rng: np.random.Generator, rule: str) -> View:
     """Return a view on which a rule may be used."""
-    gain = rule in ("factor", "equal") or (rule in ("cells", "close") and rng.random() < 0.5)
+    # Of a gain J-terms end inside of cells alone.
+    gain = rule in ("factor", "equal") or (rule == "cells" and rng.random() < 0.5)
     boxes = not gain and rule in ("share", "cells", "close", "alphabet") and rng.random() < 0.4
     view = random_view(rng, gain=gain, boxes=boxes)
     return replace(view, times=None) if rule == "factor" else view

@@ -5,12 +5,15 @@ import json
 import math
 import os
 
+import numpy as np
 import pytest
+from flint import fmpq
 
 from cvxleak import verify
 from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.kernel.budget import LIMITS, RefusedError, charge, limited
-from cvxleak.proofs import bundle, reading
+from cvxleak.kernel.reading import pack
+from cvxleak.proofs import bundle, exact, reading
 from cvxleak.proofs.bundle import members, read_certificates, save_certificates
 from cvxleak.proofs.design import _charge_records as charge_records
 from cvxleak.proofs.format import Certificate, read_json
@@ -241,6 +244,22 @@ def test_version_1_has_no_text_and_half_spaces_only():
     assert {end.about for end in verify(certified(schema_version=1, about={})).ends.values()} == {
         "problem"
     }
+
+
+def test_version_2_says_what_it_writes():
+    with reading.schema(2):
+        assert exact.rational(0.3) == fmpq(3, 10)
+    with reading.schema(1):
+        assert exact.rational(0.3) != fmpq(3, 10)
+
+
+@pytest.mark.parametrize("wanted", [(2,), (2, 3, 1), (2, 4), (3, 3), (3, 2), (6,), (None,)])
+def test_arrays_have_the_shape_that_is_needed(wanted):
+    packed = pack(np.arange(6.0).reshape(2, 3), "<f8")
+    for fits in ((2, 3), (None, 3), (2, None), (None, None)):
+        assert reading.unpack(packed, "it", "f", fits).tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(CertificateError, match=r"it: found shape \[2, 3\], where"):
+        reading.unpack(packed, "it", "f", wanted)
 
 
 def test_an_end_is_compared_as_it_is_stored():
