@@ -147,6 +147,7 @@ TABLE = {
         QUERY | {"contributions": [[[], 3]], "space": {"alphabets": [[[], 3]]}},
         QUERY | {"space": {"alphabets": [[[0, 1], 3]], "more": 1}},
         QUERY | {"space": {"alphabets": [[[0, 1], 3, 1]]}},
+        QUERY | {"space": {"alphabets": [[[0, 0], 3]]}},
         TABLE | {"more": 1},
         TABLE | {"values": ["a", "a"]},
         TABLE | {"values": ["a", "b", "c"]},
