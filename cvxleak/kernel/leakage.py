@@ -287,8 +287,7 @@ def audited_groups(space: Space, problem: Mapping[str, Any]) -> list[tuple[int, 
 
     That is the order of the file, or that of the records. It matters for actions of one's own.
     """
-    # A file about 2^65 joint values is too large, and their number could take long to compute.
-    size, records = count(problem["size"], "size", 1, 65), problem["records"]
+    size, records = count(problem["size"], "size", 1), problem["records"]
     if records is None:
         gain = problem.get("gain")
         return space.groups(size, ordered=isinstance(gain, Mapping) and "table" in gain)

@@ -13,6 +13,7 @@ import pytest
 from flint import arb, fmpq
 
 from cvxleak.kernel import reading, space
+from cvxleak.kernel.budget import limited
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import array, bound, chosen, count, end_term, items, pack, parts
@@ -174,6 +175,12 @@ def test_records_are_in_the_order_of_the_file() -> None:
 
 def test_limits_of_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
     read_query(QUERY | {"totals": [[0], [1], [2], [(1 << 62) - 1]]})
+    with monkeypatch.context() as patched:
+        patched.setattr(space, "LONGEST", 6)
+        read_query(TABLE)
+        patched.setattr(space, "LONGEST", 5)
+        with pytest.raises(RefusedError, match="too many datasets"):
+            read_query(TABLE)
     monkeypatch.setattr(space, "MOST_RECORDS", 3)
     read_query(TABLE)
     assert read_query(QUERY).records == 3
@@ -192,9 +199,9 @@ def test_what_is_far_too_large_is_not_even_counted() -> None:
         read_query(TABLE | {"space": {"alphabets": sixteen}})
     one = [[["only"], 1 << 10], [[0, 1], 1]]
     assert read_query(TABLE | {"space": {"alphabets": one}, "table": [0, 1]}).records == 1025
-    for size in (65, 1 << 20):
-        with pytest.raises(RefusedError, match="size: found"):
-            RecordLeakage.read(PROBLEM | {"size": size})
+    many = space.Space((((((0,),) * 16), 1 << 20),), (0,), {(0,): 0}, ("only",))
+    with limited(), pytest.raises(RefusedError, match="ball operations"):
+        many.contexts((0,) * (1 << 20))
 
 
 def test_groups_are_no_larger_than_the_dataset() -> None:
