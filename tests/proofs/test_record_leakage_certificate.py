@@ -41,7 +41,8 @@ def certificate() -> Certificate:
 
 @pytest.fixture(scope="module")
 def boxes() -> Certificate:
-    people = Mechanism(count(3), random_rounding(3, base=3))
+    query = AdditiveQuery(RecordSpace([(0, 1, 2)] * 2), [(0, 1, 2)] * 2)
+    people = Mechanism(query, random_rounding(4, base=3))
     return made(record_leakage(people, 1.5, tol=1e-2), "smoothed", "share", "ratio")
 
 
