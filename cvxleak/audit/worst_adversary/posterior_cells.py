@@ -59,11 +59,12 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         if group.told.form == "factor":
             self._least, self._floor = self.objective.least(k)[0], factor
         bound, numbers = self.dual.ceiling()
-        super().__init__(root, Multipliers(float(self._proved(bound)), numbers))
+        super().__init__(root, Multipliers(self.factor + bound / self._least, numbers))
 
-    def _proved(self, bound: Array | float) -> Array:
-        """Return the bound that one on J + extra gives."""
-        return np.maximum(self.factor + np.asarray(bound) / self._least, self._floor)
+    @property
+    def upper(self) -> float:
+        """The largest bound of a leaf; of a factor, T at least."""
+        return max(super().upper, self._floor)
 
     def upper_at(self, surplus: Array) -> Array:
         """Return what the same multipliers prove for each other surplus log|X| - b."""
@@ -71,7 +72,8 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
         leaves = self._leaves.values()
         bounds = np.array([leaf.bound for leaf in leaves])
         lam = np.array([leaf.numbers[0] for leaf in leaves]) / self._least
-        return (bounds + np.multiply.outer(surplus - self.group.surplus, lam)).max(axis=-1)
+        moved = bounds + np.multiply.outer(surplus - self.group.surplus, lam)
+        return np.maximum(moved.max(axis=-1), self._floor)
 
     def at(self, group: Group, growth: float) -> PosteriorCells:
         """Return the same tree about another entropy floor, whose own multiplier has grown.
@@ -171,11 +173,12 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
             numbers[0] = self.dual.first()
         threshold, accuracy = (threshold - self.factor) * self._least, np.array(accuracies)
         found = self.dual.solve(vertices, numbers, threshold, accuracy * self._least, stop=stop)
+        bounds = self.factor + found.bound / self._least
         splits = branch(vertices, found.rays, self.objective)
         return [
             Bounded(Multipliers(float(bound), numbers), split, weights)
             for bound, numbers, split, weights in zip(
-                self._proved(found.bound), found.numbers, splits, found.weights, strict=True
+                bounds, found.numbers, splits, found.weights, strict=True
             )
         ]
 

@@ -155,6 +155,23 @@ def test_a_tree_serves_other_floors():
     fits(first, tree)
 
 
+@pytest.mark.parametrize(
+    ("gain", "t", "goal"), [(Guess(), 1.747, 1.749), (Arimoto(2.0), 1.257, 1.26)], ids=str
+)
+def test_what_a_tree_says_of_a_factor_at_other_floors_is_not_below_what_is_proved(gain, t, goal):
+    mechanism, told = Mechanism(count(3), truncated_geometric(3, 1.0)), GainForm(gain, "factor")
+    case = stated(mechanism, 1.25, told)
+    tree = PosteriorCells(case.group, factor=t)
+    tree.run(lambda: goal, resolution=1e-3, stop=lambda: False, on_weights=lambda _: None)
+    assert fits(case, tree) <= goal
+    # The higher the floor, the less the leaves prove; T is left.
+    for floor in (1.0, 1.5, 1.8, 2.05):
+        other = stated(mechanism, floor, told)
+        fits(other, tree.at(other.group, 1.0))
+        proved = other.proved(tree.term())
+        assert t <= proved <= tree.upper_at(np.array(other.group.surplus)) + 1e-9
+
+
 def test_what_is_added_for_real_outputs_is_in_the_bound():
     case = stated(table(3), 1.0)
     extra = np.linspace(0.0, 0.5, len(case.group.extra))
