@@ -267,7 +267,7 @@ def test_many_cells_begin_with_few(monkeypatch):
     assert 0 < bound.lower < bound.upper < 0.7
     assert problem.solve(tol=1e-2).stats["cells"] > 20
     # What there is no time for is not begun.
-    monkeypatch.setattr(real_outputs, "MASS_SECONDS", 1.0)
+    monkeypatch.setattr(real_outputs, "BALL_SECONDS", 1.0)
     cut = problem.solve(tol=1e-2, time_limit=50.0)
     assert cut.stats["cells"] == bound.stats["cells"]
     assert cut.stats["stopped"] is Stopped.TIME_LIMIT

@@ -17,7 +17,7 @@ from flint import arb, fmpz
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.worst_adversary.group import Group, Term
 from cvxleak.audit.worst_adversary.loop import GroupSearch, Progress
-from cvxleak.audit.worst_adversary.real_outputs import RealCells
+from cvxleak.audit.worst_adversary.real_outputs import BALL_SECONDS, RealCells
 from cvxleak.core.clock import Clock, Stop, check_progress
 from cvxleak.core.clock import Progress as Report
 from cvxleak.core.errors import ValidationError
@@ -48,8 +48,8 @@ FINER = 0.03
 bounds that are cut short differ by up to 40 times as much; with 0.1 to the end it takes up to one
 and a half times as long."""
 
-READ_SECONDS, TREE_SECONDS = 1e-5, 2e-7
-"""About how long the proof takes, per probability: to begin with, and each time in a tree."""
+TREE_SECONDS = 2e-7
+"""About how long a proof takes each time that it uses a probability in a tree."""
 
 
 class Audit:
@@ -152,7 +152,7 @@ class Audit:
     def proof_seconds(self) -> float:
         """Return about how long the proof takes."""
         return sum(
-            READ_SECONDS * search.group.lumped.rows.size + TREE_SECONDS * search.proof_size
+            BALL_SECONDS * search.group.lumped.rows.size + TREE_SECONDS * search.proof_size
             for search in self._searches.values()
         )
 

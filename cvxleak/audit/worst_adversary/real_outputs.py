@@ -18,7 +18,7 @@ from cvxleak.kernel.view import View
 from cvxleak.model import Mechanism
 from cvxleak.model.noise.real_output import Cells, most_cells
 
-__all__ = ["RealCells"]
+__all__ = ["BALL_SECONDS", "RealCells"]
 
 COARSE = 1e-2
 """Nats that the place in a cell may tell in a first look."""
@@ -26,8 +26,8 @@ COARSE = 1e-2
 FIRST = 1 << 15
 """Most probabilities of cells in the first look, which no time limit interrupts."""
 
-MASS_SECONDS = 8e-6
-"""About how long a probability of a cell takes, in balls."""
+BALL_SECONDS = 1e-5
+"""About how long a probability takes, in balls."""
 
 KINKS = ("laplace", "uniform")
 """Noise whose log-density has a kink, or an end."""
@@ -61,7 +61,7 @@ class RealCells:
         False if there is none, or if cells cannot be as fine.
         """
         before, found = vars(self).copy(), self._noise.cells(lost, self._most)
-        if stop(MASS_SECONDS * found.masses.size) or found.masses.shape[1] <= self.views[0].n:
+        if stop(BALL_SECONDS * found.masses.size) or found.masses.shape[1] <= self.views[0].n:
             return False
         self._take(found)
         if self.lost < before["lost"]:
