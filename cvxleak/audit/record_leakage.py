@@ -15,7 +15,7 @@ from cvxleak import measures
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.worst_adversary.audit import Audit, Reporter
 from cvxleak.audit.worst_adversary.objective import Objective
-from cvxleak.audit.worst_adversary.witness import listed, points_of
+from cvxleak.audit.worst_adversary.witness import joint, listed, points_of
 from cvxleak.core.clock import Progress
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, instance, one_of, real_number, short, whole_number
@@ -283,8 +283,11 @@ class RecordLeakage(Problem):
         """Return what a lumped prior comes to."""
         if self.told.is_leakage:
             return measures.lumped_information(weights, lumped)
-        channel, law = measures.lumped_channel(weights, lumped)
-        return measures.gain_leakage(channel, law, self.gain, form=self.form)
+        law, rows = np.add.reduceat(weights, lumped.starts), joint(weights, lumped)
+        # Of a value without mass any row does; a gain matrix has a column for it all the same.
+        empty = law == 0
+        rows[empty], mass = lumped.rows[lumped.starts[empty]], np.where(empty, 1.0, law)
+        return measures.gain_leakage(rows / mass[:, None], law, self.gain, form=self.form)
 
     def _most(self, law: Array, group: tuple[int, ...] | None) -> tuple[float, tuple[int, ...]]:
         """Return what a full prior comes to at most, over all groups if none is given, and where.

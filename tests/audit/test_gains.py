@@ -133,6 +133,15 @@ def test_the_witness_attains_the_lower_end_and_random_priors_do_not_pass_the_upp
         assert judged.value <= bound.upper + 1e-9 or not judged.feasible
 
 
+def test_candidates_may_exclude_a_value():
+    problem = RecordLeakage(ROUNDED, 0.0, gain=GAMBLE, form="posterior")
+    lumped = ROUNDED.lumped(0)
+    certain = np.where(lumped.value_index == 1, lumped.uniform(), 0.0)
+    # Who knows that the record is 1 takes the second action.
+    found = problem.check(certain / certain.sum(), 0, lumped=True, bound=problem.solve(tol=1e-3))
+    assert found.value == pytest.approx(0.75, abs=1e-12)
+
+
 def test_of_shannon_the_engine_gives_the_leakage():
     # -H(A|Y) is at most 0, and the leakage is the rise, which has a search of its own.
     posterior = record_leakage(ROUNDED, 2.7, gain=Shannon(), form="posterior", tol=1e-6)
