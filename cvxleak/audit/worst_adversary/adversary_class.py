@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr
 
-from cvxleak.audit.worst_adversary.group import Group
+from cvxleak.audit.worst_adversary.group import LEAST, Group
 from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.errors import InfeasibleError, SolverError
 from cvxleak.core.validation import Array
@@ -200,7 +200,7 @@ class AdversaryClass:
         """Return weights, changed in proportion, for which the equations hold in floats."""
         if not len(self._d):
             return weights / weights.sum()
-        w = np.where(self._possible, np.maximum(weights, 1e-300), 0.0)
+        w = np.where(self._possible, np.maximum(weights, LEAST), 0.0)
         w, table, ends = w / w.sum(), self._equations, self._ends
         missed = ends - table @ w
         while np.abs(missed).max() > 1e-16:

@@ -25,10 +25,11 @@ from cvxleak.model.gain_form import LEAKAGE, GainForm
 __all__ = ["HAIR", "INFORMATION", "MOST_TANGENTS", "Objective"]
 
 MOST_TANGENTS = 64
-"""Most tangents of a gain that are in use at once."""
+"""Most tangents of a gain that are in use at once. The bank's need fewer; each takes time."""
 
 HAIR = 1e-9
-"""Where floats differ by less than this, in parts, it may be rounding."""
+"""Where floats differ by less than this, in parts, it may be rounding. With 1e-12 the bank's ends
+are the same."""
 
 
 @dataclass(frozen=True, eq=False)

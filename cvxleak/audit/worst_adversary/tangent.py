@@ -27,24 +27,18 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from cvxleak.audit.worst_adversary.ascent import PROGRESS
 from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
+from cvxleak.audit.worst_adversary.interior_point import STEPS
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.entropy_floor import rounding
 from cvxleak.iterative.joint_update import Relaxed, Updater, ascend
 from cvxleak.model import Lumped
+from cvxleak.solvers.best_first import NUMBERS
 
 __all__ = ["Tangent", "contraction"]
-
-PAIRS = 10**7
-"""Most pairs of rows of a value that are compared; with more eta is 1."""
-
-GAIN = 1e-7
-"""Gain per cycle, as a part of the target, below which the ascent ends."""
-
-STEPS = 100
-"""Most steps of the ascent."""
 
 SMALLEST = np.finfo(float).eps
 """Smallest multiplier."""
@@ -122,7 +116,7 @@ def _climbed(
     # Nowhere zero: what has no mass stays without.
     weights = 0.9 * weights + 0.1 * lumped.uniform()
     current = updater.first(updater.joint(weights[None]))
-    ascend(updater, current, None, max_updates=STEPS, least_gain=GAIN * target, stop=stop)
+    ascend(updater, current, None, max_updates=STEPS, least_gain=PROGRESS * target, stop=stop)
     found = np.maximum(current.weights[0], LEAST)
     return found / found.sum(), float(current.multiplier[0])
 
@@ -154,7 +148,7 @@ def contraction(rows: Array) -> float:
     >>> round(contraction(np.array([[0.9, 0.1], [0.1, 0.9]])), 9)
     0.64
     """
-    if len(rows) ** 2 > PAIRS:
+    if len(rows) ** 2 > NUMBERS:  # pairs of rows
         return 1.0
     spend(rows.size * len(rows))
     roots = np.sqrt(rows)
