@@ -385,3 +385,11 @@ def test_ctrl_c_leaves_a_bracket(monkeypatch):
     with pytest.raises(SolveInterrupted) as caught:
         problem.solve(tol=1e-3, progress=interrupt)
     assert 0 < caught.value.bound.lower < caught.value.bound.upper
+
+
+def test_known_marginals_leave_few_cells_to_a_count_with_noise():
+    # Log-ratio cells are made around the maximizers of time sharing, which have to be sharp.
+    mechanism, rare = Mechanism(count(5), Gaussian(2)), KnownMarginals([0.9, 0.1])
+    bound = record_leakage(mechanism, 1.0, adversaries=rare, tol=1e-2, work_limit=2e9)
+    assert bound.status is Status.CERTIFIED
+    assert verify(bound.certificate).passed
