@@ -72,7 +72,7 @@ def total_disclosure(
     InfeasibleError
         No adversary learns the record completely, as under local differential privacy.
     SolverError
-        Neither an adversary nor a proof that there is none was found within the time limit.
+        Neither an adversary nor a proof that there is none was found within the limits.
 
     Notes
     -----
