@@ -234,8 +234,9 @@ class _Curve:
             except SolveInterrupted as error:
                 bound, interrupted = error.bound, True
             self.found[place] = bound
-            self._above[place] = audit.upper_at(self._floors)
-            self._above[place][place] = bound.upper
+            # What is proved at a floor is proved at every higher one.
+            above = self._above[place] = audit.upper_at(self._floors)
+            np.minimum(above[place:], bound.upper, out=above[place:])
             if bound.status is not Status.CERTIFIED:
                 self._stopped = bound.stats["stopped"]
         return interrupted

@@ -15,7 +15,14 @@ from cvxleak.audit.curve import LeakageCurve, leakage_curve
 from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
-from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, RelativeEntropyBall
+from cvxleak.model import (
+    Expectation,
+    Guess,
+    KnownMarginals,
+    Mechanism,
+    RecordSpace,
+    RelativeEntropyBall,
+)
 from cvxleak.model.knowledge.violations import violations_of_prior
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import read_certificates, verify
@@ -242,6 +249,13 @@ def test_a_group_of_records(known):
     # Both bits together say more than one of them.
     one = leakage_curve(mechanism, floors, records=0, adversaries=known, tol=1e-2)
     assert curve.lower[-1] > one.upper[-1] + 1e-2
+
+
+def test_upper_ends_of_a_factor_do_not_increase():
+    mechanism = Mechanism(count(3), truncated_geometric(3, 1.0))
+    floors = np.linspace(0, 0.98, 8) * mechanism.space.max_entropy
+    curve = leakage_curve(mechanism, floors, gain=Guess(), form="factor", tol=1e-2)
+    assert np.diff(curve.upper).max() <= 1e-12
 
 
 def test_frame_unit_and_text(curve):

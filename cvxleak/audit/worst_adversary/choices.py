@@ -65,7 +65,7 @@ class Choices:
 
     @property
     def upper(self) -> float:
-        """The largest bound."""
+        """The largest bound, a rough one until `sharpen`."""
         return float(self._bounds.max())
 
     @property

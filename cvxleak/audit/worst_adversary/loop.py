@@ -246,7 +246,7 @@ class GroupSearch:
         if not self._planted:
             self._planted = True
             self._plant(progress)
-        elif self._cells is None and (self._trees[0].done or self._trees[0].work > LATE):
+        elif self._cells is None and any(one.done or one.work > LATE for one in self._trees):
             self._plant_cells(progress.target()[1])
         self._renew(progress)
         if self.upper <= progress.target()[0]:
