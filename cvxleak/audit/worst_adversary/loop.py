@@ -226,7 +226,8 @@ class GroupSearch:
             ascent.climb(worst[None], stop)
             target, resolution = progress.target()
             if entropy >= group.floor and choices.upper > target:
-                choices.sharpen(resolution / 10, stop)
+                choices.sharpen(resolution / 1000, stop)
+                ascent.climb(choices.witness()[0][None], stop)
             self._proofs.append(Floorless.of_choices(group, choices))
         ascent.enough = self.upper
         if self.upper > progress.target()[0]:
