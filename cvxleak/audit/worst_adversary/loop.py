@@ -279,8 +279,7 @@ class GroupSearch:
                 return self._plant_cells(resolution)
             group = group.smoothed(SPARE * resolution)
         multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
-        known = group, ascent.weights, multipliers, target
-        self.sharing = TimeSharing.of(*known, progress.stop)
+        self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target, progress.stop)
         reach = self.sharing.bound + SPARE * resolution
         if reach > target:
             self._plant_cells(resolution)

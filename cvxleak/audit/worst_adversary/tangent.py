@@ -30,6 +30,7 @@ from scipy.special import logsumexp
 from cvxleak.audit.worst_adversary.ascent import PROGRESS
 from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
 from cvxleak.audit.worst_adversary.interior_point import STEPS
+from cvxleak.audit.worst_adversary.witness import joint
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
@@ -123,11 +124,10 @@ def _climbed(
 
 def _bound(group: Group, lumped: Lumped, weights: Array, lam: float, eta: Array) -> float:
     """Return what is proved with lam and w, relative to the uniform prior."""
-    of, rows = lumped.value_index, lumped.rows
-    joint = np.add.reduceat(weights[:, None] * rows, lumped.starts, axis=0)
+    of, rows, of_values = lumped.value_index, lumped.rows, joint(weights, lumped)
     prior = np.add.reduceat(weights, lumped.starts)
-    slopes = np.log(np.maximum(joint / prior[:, None], LEAST))
-    slopes -= np.log(np.maximum(joint.sum(axis=0), LEAST))
+    slopes = np.log(np.maximum(of_values / prior[:, None], LEAST))
+    slopes -= np.log(np.maximum(of_values.sum(axis=0), LEAST))
     x = (rows * slopes[of]).sum(axis=1) + group.extra + lam * group.log_share
     x -= eta[of] * np.log(weights / prior[of])
     top, left = np.maximum.reduceat(x, lumped.starts), np.maximum(lam - eta, LEAST)

@@ -14,6 +14,7 @@ from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.numbers import precision
 from cvxleak.model import Lumped
 from cvxleak.problem import Bound
+from cvxleak.problem.curve import certificate_of
 from cvxleak.proofs.format import Certificate, plain
 
 __all__ = ["joint", "listed", "point", "points_of"]
@@ -38,8 +39,7 @@ def joint(weights: Array, rows: Lumped) -> Array:
 
 
 def _statement_of(bound: Bound) -> tuple[RecordLeakage, Certificate]:
-    made = bound.certificate
-    assert made is not None
+    made = certificate_of(bound)
     with precision():
         return RecordLeakage.read(plain(made.problem)), made
 
