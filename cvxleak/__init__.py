@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
     from cvxleak import core as core
     from cvxleak import design as design
     from cvxleak import desk as desk
+    from cvxleak import differential_privacy as differential_privacy
     from cvxleak import envelope as envelope
     from cvxleak import expressions as expressions
     from cvxleak import iterative as iterative
@@ -42,7 +43,6 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
     from cvxleak import tables as tables
     from cvxleak.audit import (
         balance,
-        check_claim,
         group_leakage,
         leakage_curve,
         product_leakage,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of what loads when it is
         min_leakage,
     )
     from cvxleak.desk import ReleaseDesk
+    from cvxleak.differential_privacy import check_claim
     from cvxleak.envelope import (
         envelope_curve,
         failure_probability,
@@ -149,6 +150,7 @@ _ROOMS = (
     "core",
     "design",
     "desk",
+    "differential_privacy",
     "envelope",
     "expressions",
     "iterative",
@@ -180,6 +182,7 @@ _PACKAGES = (
     "problem",
     "capacities",
     "audit",
+    "differential_privacy",
     "constraints",
     "local_dp",
     "envelope",

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import cvxleak
-from cvxleak.audit import check_claim, total_disclosure
+from cvxleak.audit import total_disclosure
 from cvxleak.capacities import renyi_capacity
+from cvxleak.differential_privacy import check_claim
 from cvxleak.local_dp import local_dp_epsilon_of_set
 from cvxleak.model import ChannelSet, Mechanism
 from cvxleak.proofs import save_certificates

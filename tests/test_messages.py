@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from cvxleak import Channel, Prior, balance, calibrate, capacity, leakage_curve, record_leakage
-from cvxleak.audit import check_claim, total_disclosure
+from cvxleak.audit import total_disclosure
 from cvxleak.capacities import renyi_capacity
 from cvxleak.constraints import channel, distortion_budget
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.wording import are, counted
 from cvxleak.design import design_for_prior
+from cvxleak.differential_privacy import check_claim
 from cvxleak.envelope import pml_envelope
 from cvxleak.expressions import mutual_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding

@@ -6,11 +6,12 @@ from math import inf
 import pytest
 
 from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage, verify
-from cvxleak.audit import check_claim, leakage_curve
+from cvxleak.audit import leakage_curve
 from cvxleak.capacities import Capacity
 from cvxleak.core.notebook import MOST, html_table
 from cvxleak.design import DesignCurve
 from cvxleak.desk import DeskReport, Exposure
+from cvxleak.differential_privacy import check_claim
 from cvxleak.envelope import envelope_curve
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model.noise import Gaussian

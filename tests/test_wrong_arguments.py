@@ -42,6 +42,7 @@ PACKAGES = (
     "audit",
     "capacities",
     "design",
+    "differential_privacy",
     "envelope",
     "local_dp",
     "refinement",
@@ -234,7 +235,7 @@ OWN: dict[str, dict[str, Any]] = {
     "model.as_gain": {"k": 4},
     "model.gain_from_dict": {"data": {"kind": "gini"}},
     "model.as_prior": {"size": 4},
-    "audit.check_claim": {"first": MECHANISM, "epsilon": 1.0, "delta": 0.1},
+    "differential_privacy.check_claim": {"first": MECHANISM, "epsilon": 1.0, "delta": 0.1},
     "audit.total_disclosure": {"mechanism": Mechanism(count(3), random_rounding(3, 2))},
     "release.any_of": {"names": ["a", "b", "c"]},
     "design.calibrate": {

@@ -2,7 +2,6 @@
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.balances import balance, balance_of
-from cvxleak.audit.claims import ClaimCheck, Distinction, check_claim
 from cvxleak.audit.curve import LeakageCurve, leakage_curve
 from cvxleak.audit.disclosure import total_disclosure
 from cvxleak.audit.product_leakage import ProductLeakage, product_leakage
@@ -11,15 +10,12 @@ from cvxleak.audit.record_leakage import RecordLeakage, group_leakage, record_le
 
 __all__ = [
     "Adversary",
-    "ClaimCheck",
-    "Distinction",
     "IndependentAdversary",
     "LeakageCurve",
     "ProductLeakage",
     "RecordLeakage",
     "balance",
     "balance_of",
-    "check_claim",
     "group_leakage",
     "leakage_curve",
     "product_leakage",

@@ -45,7 +45,8 @@ def trade_off(
     See Also
     --------
     record_trade_off : The least over datasets that differ in one record.
-    cvxleak.audit.check_claim : Proves mu-GDP: that the curve is above that of N(0, 1) and N(mu, 1).
+    cvxleak.differential_privacy.check_claim : Proves mu-GDP: that the curve is above that of
+        N(0, 1) and N(mu, 1).
 
     Notes
     -----

@@ -167,7 +167,7 @@ def _neighbors(
     progress: Progress,
 ) -> Iterator[Quantity]:
     """Yield the parameters of differential privacy, each proved."""
-    from cvxleak.audit import check_claim
+    from cvxleak.differential_privacy import check_claim
 
     def proved(name: str, meaning: Any, /, about: Mapping[str, Any], **claim: Any) -> Quantity:
         progress.begin(name)

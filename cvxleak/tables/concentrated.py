@@ -2,8 +2,8 @@
 
 D_alpha is additive over independent numbers. With Gaussian noise D_alpha / alpha is 1 / 2 sigma^2
 at every order. This is added to the largest value over the exact distributions of the other
-numbers, which `cvxleak.audit.check_claim` bounds. For other additive noise each number has an upper
-bound:
+numbers, which `cvxleak.differential_privacy.check_claim` bounds. For other additive noise each
+number has an upper bound:
 
 - discrete Gaussian: 1 / 2 sigma^2 (Canonne, Kamath and Steinke, 2020), also the limit at order 1;
 - discrete Laplace, e = 1 / scale: the ratio is e^e or e^-e, as for randomized response, and
@@ -26,8 +26,8 @@ from fractions import Fraction
 import numpy as np
 from flint import arb, fmpq
 
-from cvxleak.audit import check_claim
 from cvxleak.core.errors import ValidationError
+from cvxleak.differential_privacy import check_claim
 from cvxleak.kernel.numbers import ball, lower, precision, total, upper
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.tables.cases import Case

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.audit import check_claim
 from cvxleak.capacities import capacity, renyi_capacity
+from cvxleak.differential_privacy import check_claim
 from cvxleak.kernel.claims import digest, outline
 from cvxleak.proofs import verify
 from tests.proofs.tampering import changed, numbers

@@ -12,8 +12,8 @@ from flint import fmpq
 from scipy.signal import fftconvolve
 from scipy.stats import norm
 
-from cvxleak.audit import check_claim
 from cvxleak.core.errors import ValidationError
+from cvxleak.differential_privacy import check_claim
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.tables import (
     PerturbationTable,

@@ -149,8 +149,8 @@ def _registered(name: str, data: dict[str, Any], limits: Any, unit: str | None) 
 
 def _named(path: str, data: dict[str, Any], limits: Any, unit: str | None) -> Found:
     """Call a function that returns a bound, a pair of ends, or a number."""
-    room, _, name = path.rpartition(".")
-    function = getattr(importlib.import_module(f"cvxleak.{room}"), name)
+    room, _, name = f"cvxleak.{path}".rpartition(".")
+    function = getattr(importlib.import_module(room), name)
     chosen = _within(function, limits)
     if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values()):
         # It passes its options on to `Problem.solve`.
@@ -190,7 +190,7 @@ STATEMENTS: dict[str, str | Callable[..., Found]] = {
     "leakage-curve": "audit.leakage_curve",
     "maximal-alpha-leakage": "capacities.maximal_alpha_leakage",
     "multiplicative-bayes-capacity": "measures.multiplicative_bayes_capacity",
-    "privacy-claim": "audit.check_claim",
+    "privacy-claim": "check_claim",
     "refinement-gap": "refinement.refinement_gap",
     "relaxation": _relaxation,
     "release-lagrangian": "release.release_lagrangian",

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxleak import verify
-from cvxleak.audit import check_claim
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law, fraction
+from cvxleak.differential_privacy import check_claim
 from cvxleak.mechanisms import (
     discretized_laplace,
     exponential,

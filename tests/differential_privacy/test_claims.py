@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from cvxleak import verify
-from cvxleak.audit import ClaimCheck, check_claim, claims
 from cvxleak.core.errors import ValidationError
+from cvxleak.differential_privacy import ClaimCheck, check_claim, claims
 from cvxleak.measures import (
     privacy_profile,
     record_dp_epsilon,

@@ -12,12 +12,19 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from cvxleak.audit.claim_search import Compared, Distinguished, Pair, covers, rows_compared, worst
 from cvxleak.core.clock import WORK_LIMIT, Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import at_most, fraction
 from cvxleak.core.validation import in_order, privacy_level, real_number, short
 from cvxleak.core.value import preview
+from cvxleak.differential_privacy.claim_search import (
+    Compared,
+    Distinguished,
+    Pair,
+    covers,
+    rows_compared,
+    worst,
+)
 from cvxleak.model import Channel, Mechanism, Prior
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import ROUNDING
@@ -54,7 +61,7 @@ class Distinction:
 
     Examples
     --------
-    >>> from cvxleak.audit import check_claim
+    >>> from cvxleak.differential_privacy import check_claim
     >>> check_claim([[0.75, 0.25], [0.25, 0.75]], epsilon=1).violation
     Distinction(first=0, second=1, outputs=(0,), order=inf)
     """
@@ -92,7 +99,7 @@ class ClaimCheck:
 
     Examples
     --------
-    >>> from cvxleak.audit import check_claim
+    >>> from cvxleak.differential_privacy import check_claim
     >>> answer = check_claim([[0.75, 0.25], [0.25, 0.75]], zcdp=0.55)
     >>> print(answer)
     PASS: 0.55-zCDP; rho is 0.549306 to 0.549307 nats
@@ -236,7 +243,7 @@ def check_claim(
     --------
     Warner's randomized response, exactly and as floats:
 
-    >>> from cvxleak.audit import check_claim
+    >>> from cvxleak.differential_privacy import check_claim
     >>> print(check_claim([["3/4", "1/4"], ["1/4", "3/4"]], epsilon="log(3)"))
     PASS: log(3)-DP; delta is 0
     >>> print(check_claim([["3/4", "1/4"], ["1/4", "3/4"]], epsilon=1.0986))
