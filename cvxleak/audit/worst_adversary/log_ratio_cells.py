@@ -151,7 +151,9 @@ class LogRatioCells:
         sharing = self.sharing
         base = value.base(sharing.scale, sharing.multipliers[1:])
         log_t = sharing.log_output
-        return LogRatioTree(LogRatioBoxes.of(value, base, sharing.scale, log_t, sharing.laws[a]))
+        return LogRatioTree(
+            LogRatioBoxes.of(value, base, sharing.scale, log_t, sharing.found[a][0])
+        )
 
     @property
     def upper(self) -> float:

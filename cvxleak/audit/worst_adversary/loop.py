@@ -164,7 +164,6 @@ class GroupSearch:
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
         self._begun, self._planted, self._climbs = False, False, 0
-        self._merged: Merged | None = None
         self._trees: list[Growing] = []
         self._proofs: list[Any] = []
         # Nothing divided yet, and of a factor about T = 0: what no adversary or channel passes.
@@ -291,17 +290,13 @@ class GroupSearch:
         """Begin a tree of posterior cells, with many outputs merged."""
         group, known = self.group, self._known
         if known is not None and known._cells is not None:
-            self._merged = known._merged
             own, other = self.ascent.multiplier, known.ascent.multiplier
             # Not larger: the multiplier of a floor that binds nobody is 0.
             growth = min(1.0, (own + SMALLEST) / (other + SMALLEST))
             return self._grow(known._cells.tree.at(group, growth))
-        mergeable = group.view.information and group.view.exact
-        if mergeable and len(group.parts) > FEW_OUTPUTS:
-            self._merge(max(PRICE * resolution, ROUGH * (self.upper - self.ascent.value)))
-        elif not self._cells:
-            self._grow(self._whole())
-        return None
+        if group.view.information and group.view.exact and len(group.parts) > FEW_OUTPUTS:
+            return self._merge(max(PRICE * resolution, ROUGH * (self.upper - self.ascent.value)))
+        return self._grow_cells()
 
     @property
     def _cells(self) -> Growing | None:
@@ -309,27 +304,19 @@ class GroupSearch:
         trees = (one for one in self._trees if isinstance(one.tree, PosteriorCells))
         return next(trees, None)
 
-    def _whole(self) -> PosteriorCells | None:
-        """Return a tree with all outputs, if they are not too many."""
-        group = self.group
-        if group.lumped.rows.shape[1] * len(group.lumped.values) > MULTIPLIERS:
-            return None
-        return PosteriorCells(group, None, self.ascent.value if self._of_factor else 0.0)
-
-    @property
-    def _of_factor(self) -> bool:
-        return self.group.told.form == "factor"
-
     def _merge(self, budget: float) -> None:
-        """Begin a tree on outputs that are merged at such a price, or on all."""
-        self._merged = merge_at_price(self.group, self.ascent.weights, budget)
-        whole = self._merged is None
-        self._grow(self._whole() if whole else PosteriorCells(self.group, self._merged))
+        """Begin a tree on outputs that are merged at such a price."""
+        self._grow_cells(merge_at_price(self.group, self.ascent.weights, budget))
 
-    def _grow(self, tree: LogRatioCells | PosteriorCells | None) -> None:
+    def _grow_cells(self, merged: Merged | None = None) -> None:
+        """Begin a tree on merged outputs, or on all if these are not too many."""
+        lumped = self.group.lumped
+        if merged is not None or lumped.rows.shape[1] * len(lumped.values) <= MULTIPLIERS:
+            factor = self.ascent.value if self.group.told.form == "factor" else 0.0
+            self._grow(PosteriorCells(self.group, merged, factor))
+
+    def _grow(self, tree: LogRatioCells | PosteriorCells) -> None:
         """Begin a tree; posterior cells in place of those that there are."""
-        if tree is None:
-            return
         old = self._cells
         if old is None or isinstance(tree, LogRatioCells):
             self._trees.append(Growing(tree))
@@ -339,14 +326,14 @@ class GroupSearch:
 
     def _renew(self, progress: Progress) -> None:
         """Begin a tree anew with more outputs, or about a larger factor, where that pays."""
-        cells, attained = self._cells, self.ascent.value
-        if cells is None:
+        if self._cells is None:
             return
-        if self._merged is not None:
-            price = float(self.ascent.weights @ self._merged.price)
+        tree, attained = self._cells.tree, self.ascent.value
+        if tree.merged is not None:
+            price = float(self.ascent.weights @ tree.merged.price)
             # The price is most of what keeps the bound up.
-            if cells.tree.upper - attained <= PRICE * price:
+            if tree.upper - attained <= PRICE * price:
                 self._merge(PRICE * price)
-        elif self._of_factor:
-            if attained - cells.tree.factor > SPARE * progress.target()[1]:
-                self._grow(self._whole())
+        elif self.group.told.form == "factor":
+            if attained - tree.factor > SPARE * progress.target()[1]:
+                self._grow_cells()

@@ -8,6 +8,7 @@ from typing import Any
 from flint import fmpq
 
 from cvxleak.audit.worst_adversary.group import Term
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.kernel.leakage import RecordLeakage
@@ -31,9 +32,6 @@ BALL_SECONDS = 1e-5
 
 KINKS = ("laplace", "uniform")
 """Noise whose log-density has a kink, or an end."""
-
-ULP = fmpq(1, 1 << 51)
-"""How far apart, relative to them, two floats next to each other are at most, twice over."""
 
 
 class RealCells:
@@ -91,13 +89,13 @@ class RealCells:
         """
         if not isinstance(output, Noise) or output.rounded or output.kind not in KINKS:
             return pack(edges, "<f8")
-        grain, sides = fmpq(1), (fmpq(0),)
+        grain, sides, hair = fmpq(1), (fmpq(0),), proved(HAIR)
         if output.kind == "uniform":
             noise: Any = self._noise
             grain, sides = rational(noise.noise.grain), (fmpq(-1), fmpq(1))
         exact = [proved(x) / grain for x in edges.tolist()]
         for target in {v + side for v in output.places for side in sides}:
-            near = [i for i, x in enumerate(exact) if abs(x - target) <= abs(target) * ULP]
+            near = [i for i, x in enumerate(exact) if abs(x - target) <= abs(target) * hair]
             if near:  # so that the edges stay in order
                 exact[next((i for i in near if exact[i] >= target), near[-1])] = target
         return list(map(str, exact))

@@ -30,6 +30,7 @@ from scipy.special import logsumexp
 from cvxleak.audit.worst_adversary.ascent import PROGRESS
 from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
 from cvxleak.audit.worst_adversary.interior_point import STEPS
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.audit.worst_adversary.witness import joint
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
@@ -40,9 +41,6 @@ from cvxleak.model import Lumped
 from cvxleak.solvers.best_first import NUMBERS
 
 __all__ = ["Tangent", "contraction"]
-
-SMALLEST = np.finfo(float).eps
-"""Smallest multiplier."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +74,10 @@ class Tangent:
         """
         lumped = group.lumped
         eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
-        lam = max(multiplier, float(eta.max()), SMALLEST)
+        lam = max(multiplier, float(eta.max()), HAIR)
         if group.surplus <= rounding(lumped.max_entropy):
             # The uniform prior alone is left, with any multiplier: a large one proves most.
-            lam = max(lam, SMALLEST**-0.5)
+            lam = max(lam, 1 / HAIR)
         weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
         return cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
 
@@ -89,7 +87,7 @@ class Tangent:
         places = np.arange(len(weights))
         lumped = replace(group.lumped, values=tuple(places.tolist()), value_index=places)
         found, lam = _climbed(lumped, Updater(lumped, group.floor), weights, target, stop)
-        lam = max(lam, SMALLEST)
+        lam = max(lam, HAIR)
         bound = _bound(group, lumped, found, lam, np.zeros(len(weights)))
         return cls(group, lam, found, bound, whole=True)
 

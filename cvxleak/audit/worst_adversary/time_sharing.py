@@ -42,7 +42,6 @@ __all__ = [
     "Value",
     "mirrored",
     "short",
-    "short_law",
     "values_of",
 ]
 
@@ -58,11 +57,6 @@ KEPT = 4
 def short(x: Array | float) -> Array:
     """Return numbers in so few digits that two processors agree on them."""
     return np.asarray(x, dtype=np.float32).astype(float)
-
-
-def short_law(x: Array) -> Array:
-    """Return a distribution in few digits, without zeros; it sums to 1 but for rounding."""
-    return short(np.maximum(x / x.sum(), LEAST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +91,8 @@ class Value:
         known. So no step is worse than the one before.
         """
         for step in range(steps):
-            z = (self._log(v @ self.rows) - log_t) @ self.rows.T + base
+            log_r = np.log(np.maximum(v @ self.rows, np.finfo(float).tiny))
+            z = (log_r - log_t) @ self.rows.T + base
             new = np.exp((z - z.max(axis=1, keepdims=True)) / scale)
             new /= new.sum(axis=1, keepdims=True)
             moved, v = np.abs(new - v).max(), new
@@ -119,10 +114,6 @@ class Value:
         v = np.concatenate([starts, 0.9 * np.eye(size) + 0.1 / size])
         v, _ = self.ascend(v, log_t, scale, base, FIRST_STEPS)
         return self.ascend(_distinct(v)[:KEPT], log_t, scale, base, LAST_STEPS)
-
-    @staticmethod
-    def _log(r: Array) -> Array:
-        return np.log(np.maximum(r, np.finfo(float).tiny))
 
 
 def _distinct(v: Array) -> Array:
@@ -174,11 +165,9 @@ class TimeSharing:
         lam and kappa.
     output : array
         t, of the outputs of `group.lumped`.
-    laws : list of array
-        For each value the best v that was found, where it attains phi_a.
     phi : array, shape (k,)
     found : list of arrays
-        Other local maximizers of each value, best first.
+        Local maximizers of each value, best first: the first attains phi_a.
     least : float
         What S is at least: the most that time sharing gains with the columns that were found.
     """
@@ -186,7 +175,6 @@ class TimeSharing:
     group: Group
     multipliers: Array
     output: Array
-    laws: list[Array]
     phi: Array
     found: list[Array]
     least: float = -np.inf
@@ -227,17 +215,15 @@ class TimeSharing:
         """Return it at given numbers; the ascent starts near units, and from `starts`."""
         if mirrored(group):  # S is convex, so the mean with the mirror image is no worse
             output = (output + output[::-1]) / 2
-        t = short_law(output)
-        multipliers = short(multipliers)
+        output, multipliers = np.maximum(output / output.sum(), LEAST), short(multipliers)
         multipliers[0] = max(multipliers[0], 2.0**-20)
-        made = cls(group, multipliers, t, [], np.empty(0), [])
+        made = cls(group, multipliers, short(output), np.empty(0), [])
         log_t, scale, phi = made.log_output, made.scale, []
         for value, own in zip(values_of(group), starts, strict=True):
             v, heights = value.maximizers(own, log_t, scale, value.base(scale, multipliers[1:]))
             made.found.append(v)
-            made.laws.append(v[0])
             phi.append(heights[0])
-        return cls(group, multipliers, t, made.laws, np.array(phi), made.found)
+        return replace(made, phi=np.array(phi))
 
     @classmethod
     def of(
