@@ -13,11 +13,23 @@ from flint import arb
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.majorants import Tangents
-from cvxleak.kernel.numbers import ball, dot, largest, law, least, need, proved, soft
-from cvxleak.kernel.terms import Leaf, Numbers, Rule, Shape, number, numbers, packed, term
+from cvxleak.kernel.numbers import ball, dot, largest, law, least, need, proved, soft, total, xlogx
+from cvxleak.kernel.terms import (
+    Law,
+    Leaf,
+    Numbers,
+    Rule,
+    Shape,
+    law_of,
+    number,
+    numbers,
+    packed,
+    partition,
+    term,
+)
 from cvxleak.kernel.view import View
 
-__all__ = ["Choices", "Close", "Equal", "Factor"]
+__all__ = ["Choices", "Close", "Equal", "Factor", "Price"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,6 +65,45 @@ class Close(Rule, rule="close", gives="B", when=["not about a factor"]):
             else:
                 phi.append(found.sharing.bound(subject, a, base, scale, leaf))
         return soft(phi, found.kappa + scale) + const
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Price(Rule, rule="price", gives="B", when=["information", "exact rows", "no cover around"]):
+    """I(A;Y) <= I(A;Y') + sum_g w_g (D(R_g || t) - D(R'_g || t')), Y' = the part that Y is in.
+
+    I(A;Y) = I(A;Y') + I(A;Y|Y'), and I(A;Y|Y') <= I(X;Y|Y') <= sum_g w_g sum_y' R'_g(y')
+    D(R_g(.|y') || t(.|y')), by TANGENT for each y'. `of` is about Y', with the price as `extra`.
+    """
+
+    parts: tuple[tuple[int, ...], ...] = partition("n")
+    t: Law = law_of("n")
+    of: Any = term("B")
+
+    @classmethod
+    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
+        """Return the shape of the merged view, once the partition is known."""
+        if "t" not in found:
+            return shape
+        none = [arb(0)] * len(shape.view.rows)
+        return replace(shape, view=replace(shape.view.merge(found["parts"]), extra=none))
+
+    def evaluate(self, subject: View, leaf: Leaf) -> Any:
+        """Return the bound for the merged outputs."""
+        charge("ball operations", len(subject.rows) * subject.n)
+        small, t = subject.merge(self.parts), self.t.at(leaf)
+        # log t(y|y'); t need not be positive where an output is a part of its own.
+        within = [arb(0)] * subject.n
+        for part in self.parts:
+            if len(part) > 1:
+                mass = total(t[y] for y in part)
+                for y in part:
+                    within[y] = (t[y] / mass).log()
+        extra = subject.extra or [arb(0)] * len(subject.rows)
+        price = [
+            divergence(row.lo, within) - total(map(xlogx, merged.lo)) + more
+            for row, merged, more in zip(subject.rows, small.rows, extra, strict=True)
+        ]
+        return self.of.conclude(replace(small, extra=price), leaf)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from flint import arb
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Balls, Many
 from cvxleak.kernel.numbers import Counted, ball, largest, need
-from cvxleak.kernel.terms import Leaf, Rule, Shape, packed, partition, term
+from cvxleak.kernel.terms import Leaf, Rule, Shape, packed, term
 from cvxleak.kernel.view import View
 
 __all__ = ["Cells", "PosteriorCells", "largest_bound", "replay"]
@@ -82,15 +82,14 @@ def largest_bound(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosteriorCells(Rule, rule="cells", gives="B", when=["no cover around"]):
-    r"""J <= the largest bound of a leaf; each has a cell for every part's posterior of A.
+    """J <= the largest bound of a leaf; each has a cell for every output's posterior of A.
 
-    A node is a part, two vertices i, j of its cell and t: the cut is at (1 - t) V_i + t V_j. If s_y
-    = 0, rho_y may be any distribution.
+    A node is an output, two vertices i, j of its cell and t: the cut is at (1 - t) V_i + t V_j. If
+    s_y = 0, rho_y may be any distribution.
     """
 
     nodes: Any = packed("i", "3")
     cuts: Any = packed("f")
-    parts: tuple[tuple[int, ...], ...] | None = partition("n", optional=True)
     leaves: Any = packed("f", "0")
     of: Any = term("B")
 
@@ -99,8 +98,7 @@ class PosteriorCells(Rule, rule="cells", gives="B", when=["no cover around"]):
         """Return the shape of templates, once the leaves are read."""
         if "leaves" not in found:
             return shape
-        cells = found.get("parts") or shape.view.partition
-        return replace(shape, columns=found["leaves"].shape[1], cells=cells)
+        return replace(shape, columns=found["leaves"].shape[1], covered=True)
 
     def check(self, shape: Shape) -> None:
         """Need numbers for each leaf."""
@@ -120,8 +118,7 @@ class Cells:
 
     def __init__(self, cover: PosteriorCells, subject: View) -> None:
         self.cover, self.subject, self.floats = cover, subject, subject.lifted(Many.of)
-        k, n = subject.k, subject.n if cover.parts is None else len(cover.parts)
-        size = k + len(cover.cuts)
+        k, n, size = subject.k, subject.n, subject.k + len(cover.cuts)
         need(k * size <= MOST_NUMBERS, "cells: too many cuts")
         self.points = Many(np.eye(k, size), np.zeros((k, size)))
         self.exact: dict[int, Any] = {i: Balls.of(own) for i, own in enumerate(np.eye(k))}

@@ -7,8 +7,8 @@ A majorant is kappa H(pi) + <w, c> + sum_a pi_a q psi_a(v_a), where psi_a(v) = D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import Any
 
@@ -16,7 +16,6 @@ from flint import arb
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.gains import Shannon, mean
-from cvxleak.kernel.lemmas import divergence
 from cvxleak.kernel.many import unstacked
 from cvxleak.kernel.numbers import largest, need, total, xlogx
 from cvxleak.kernel.terms import (
@@ -29,14 +28,13 @@ from cvxleak.kernel.terms import (
     laws_of,
     number,
     numbers,
-    partition,
     term,
     terms,
 )
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row, View
 
-__all__ = ["Alphabet", "Chord", "Majorant", "Price", "PriorTangent", "Share", "Smoothed"]
+__all__ = ["Alphabet", "Chord", "Majorant", "PriorTangent", "Share", "Smoothed"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Share(Rule, rule="share", gives="J", when=["information", "no cover around
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells of its outputs"]):
+class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells around"]):
     r"""sum_y s_y G(rho_y) <= sum_g w_g <R_g, (nu_ya + h_y)_y> for g of the value a.
 
     CHORD: where rho_y is in the simplex with the vertices V_yj, G(rho_y) <= <rho_y, nu_y> + h_y,
@@ -123,54 +121,6 @@ class Chord(Rule, rule="chord", gives="J", when=["not about a factor", "cells of
             for g in own:
                 c[g] = subject.rows[g].over(slope + height)
         return Majorant(leaf.lift(subject.times if shannon else 0), c)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Price(Rule, rule="price", gives="J", when=["information", "exact rows"]):
-    """I(A;Y) <= I(A;Y') + sum_g w_g (D(R_g || t) - D(R'_g || t')), Y' = the part that Y is in.
-
-    I(A;Y) = I(A;Y') + I(A;Y|Y'), and I(A;Y|Y') <= I(X;Y|Y') <= sum_g w_g sum_y' R'_g(y')
-    D(R_g(.|y') || t(.|y')), by TANGENT for each y'. `of` is about Y'.
-    """
-
-    parts: tuple[tuple[int, ...], ...] = partition("n")
-    t: Law = law_of("n")
-    of: Any = term("J")
-    merged: dict[Callable[[Any], Any], Any] = field(default_factory=dict, init=False)
-    """What leaves of a cover share, by the type of their numbers, and the view that it is of."""
-
-    @classmethod
-    def inside(cls, shape: Shape, found: Mapping[str, Any]) -> Shape:
-        """Return the shape of the merged view, once the partition is known."""
-        if "t" not in found:
-            return shape
-        return replace(shape, view=shape.view.merge(found["parts"]))
-
-    def check(self, shape: Shape) -> None:
-        """Need one price for all leaves."""
-        need(self.t.columns is None, "price: a law of its own for each leaf")
-
-    def evaluate(self, subject: View, leaf: Leaf) -> Majorant:
-        """Return that of the merged outputs with the price added."""
-        if self.merged.get(leaf.lift, [None])[0] is not subject:
-            self.merged[leaf.lift] = subject, *self._prices(subject, leaf.lift)
-        _, small, price = self.merged[leaf.lift]
-        found = self.of.conclude(small, leaf)
-        c = [x + y for x, y in zip(found.c, price, strict=True)]
-        return replace(found, c=c)
-
-    def _prices(self, view: View, lift: Callable[[Any], Any]) -> tuple[View, list[Any]]:
-        """Return the merged view, and D(R_g || t) - D(R'_g || t')."""
-        small, t = view.merge(self.parts), self.t.at(Leaf(lift))
-        # log t(y|y'); t need not be positive where an output is a part of its own.
-        within = [lift(0)] * view.n
-        for part in self.parts:
-            if len(part) > 1:
-                mass = total(t[y] for y in part)
-                for y in part:
-                    within[y] = (t[y] / mass).log()
-        pairs = zip(view.rows, small.rows, strict=True)
-        return small, [divergence(x.lo, within) - total(map(xlogx, y.lo)) for x, y in pairs]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

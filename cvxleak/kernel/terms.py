@@ -54,15 +54,14 @@ DEEPEST = 16
 
 @dataclass(frozen=True)
 class Shape:
-    """What a term is read for: a view; inside of a cover, cells of it; for a V-term, a value.
+    """What a term is read for: a view, perhaps inside of a cover of it; for a V-term, a value.
 
-    Cells are those of the posteriors of the parts of a partition of the outputs; `columns` says how
-    many numbers a leaf has.
+    `columns` says how many numbers a leaf of the cover has.
     """
 
     view: View
     columns: int = 0
-    cells: Sequence[Sequence[int]] | None = None
+    covered: bool = False
     value: int | None = None
     tangents: int = 0
     depth: int = 0
@@ -240,12 +239,12 @@ CONDITIONS: dict[str, Callable[[Shape], bool]] = {
     "information": lambda shape: shape.view.information,
     "a gain": lambda shape: not shape.view.information,
     "exact rows": lambda shape: shape.view.exact,
-    "no cover around": lambda shape: shape.cells is None,
+    "no cover around": lambda shape: not shape.covered,
     "no limits": lambda shape: not shape.view.limits,
     "no real output": lambda shape: shape.view.extra is None,
     "about a factor": lambda shape: shape.view.times is None,
     "not about a factor": lambda shape: shape.view.times is not None,
-    "cells of its outputs": lambda shape: shape.cells == shape.view.partition,
+    "cells around": lambda shape: shape.covered,
 }
 """Side conditions that are checked before any number is computed."""
 

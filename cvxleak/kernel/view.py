@@ -119,8 +119,6 @@ class View:
         T. None stands for the factor sum_y s_y G(rho_y) / G(pi).
     extra : sequence of numbers, or None
         If there is one, the claim is about J + <w, extra>.
-    merged : sequence of sequences of int, or None
-        The partition of the channel's outputs that this view's outputs are, after `price`.
     within : sequence of mappings, length N
         How many contexts of a group lead to each place of the query's value.
     labels : sequence, length N
@@ -136,7 +134,6 @@ class View:
     gain: Gain = field(default_factory=Shannon)
     times: Any = 1
     extra: Sequence[Any] | None = None
-    merged: Sequence[Sequence[int]] | None = None
     within: Sequence[Mapping[Any, int]] = ()
     labels: Sequence[Any] = ()
 
@@ -149,11 +146,6 @@ class View:
     def n(self) -> int:
         """How many outputs there are."""
         return len(self.rows[0].lo)
-
-    @property
-    def partition(self) -> tuple[tuple[int, ...], ...]:
-        """The parts that the outputs are of the channel's outputs."""
-        return tuple(map(tuple, self.merged or [[y] for y in range(self.n)]))
 
     @property
     def exact(self) -> bool:
@@ -178,9 +170,8 @@ class View:
 
     def merge(self, partition: Sequence[Sequence[int]]) -> View:
         """Return it with the outputs of each part merged into one."""
-        need(self.exact and self.merged is None, "outputs merged twice, or those of a set")
         rows = [Row([total(row.lo[y] for y in part) for part in partition]) for row in self.rows]
-        return replace(self, rows=rows, merged=partition)
+        return replace(self, rows=rows)
 
 
 def view_of(

@@ -99,9 +99,12 @@ HONEST = {
     "ratio": close(share(RATIO, RATIO), 2),
     "smoothed": close({"rule": "smoothed", "share": 0.1, "t": [1, 1, 1], "of": SHARE}),
     "cells": CELLS,
-    "price": close(
-        {"rule": "price", "parts": [[0, 1], [2]], "t": [1, 1, 1], "of": SHARE | {"t": [1, 1]}}
-    ),
+    "price": {
+        "rule": "price",
+        "parts": [[0, 1], [2]],
+        "t": [1, 1, 1],
+        "of": close(SHARE | {"t": [1, 1]}),
+    },
     "choices": {"rule": "choices", "inputs": pack(np.ones((9, 2)), "<f8")},
 }
 

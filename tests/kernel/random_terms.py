@@ -84,7 +84,6 @@ class Drawer:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.partition: dict[int, list[list[int]]] = {}
         self.draws = 1500
 
     def term(self, judgement: str, shape: Shape, rule: str | None = None) -> dict[str, Any]:
@@ -163,11 +162,9 @@ class Drawer:
         return written[0] if one else written
 
     def _partition(self, size: int) -> list[list[int]]:
-        if size not in self.partition:
-            parts = int(self.rng.integers(1, size + 1))
-            order = self.rng.permutation(size).tolist()
-            self.partition[size] = [sorted(order[i::parts]) for i in range(parts)]
-        return self.partition[size]
+        parts = int(self.rng.integers(1, size + 1))
+        order = self.rng.permutation(size).tolist()
+        return [sorted(order[i::parts]) for i in range(parts)]
 
     def _inputs(self, shape: Shape) -> Any:
         choices = int(np.prod(list(map(len, shape.view.of))))

@@ -84,24 +84,16 @@ REFUSED: dict[str, Any] = {
     "noise of a negative law": with_(HONEST["smoothed"], "of.t", [2, -1, 1]),
     "a bound of what has noise": with_(HONEST["smoothed"], "of.of", HONEST["share"]),
     # Partitions.
-    "a price twice": close(
-        {
-            "rule": "price",
-            "parts": [[0, 1], [2]],
-            "t": [1, 1, 1],
-            "of": {"rule": "price", "parts": [[0, 1]], "t": [1, 1], "of": SHARE | {"t": [1]}},
-        }
-    ),
-    "a partition with a part twice": with_(HONEST["price"], "of.parts", [[0, 1], [1, 2]]),
-    "a partition without an output": with_(HONEST["price"], "of.parts", [[0], [1]]),
-    "an empty part": with_(HONEST["price"], "of.parts", [[0, 1], [2], []]),
-    "a negative output": with_(HONEST["price"], "of.parts", [[0, 1], [-1]]),
-    "an output that is no number": with_(HONEST["price"], "of.parts", [["0"], [1, 2]]),
-    "an output that is true": with_(HONEST["price"], "of.parts", [[0], [True, 2]]),
-    "a price's negative law": with_(HONEST["price"], "of.t", [-1, 1, 1]),
+    "a partition with a part twice": with_(HONEST["price"], "parts", [[0, 1], [1, 2]]),
+    "a partition without an output": with_(HONEST["price"], "parts", [[0], [1]]),
+    "an empty part": with_(HONEST["price"], "parts", [[0, 1], [2], []]),
+    "a negative output": with_(HONEST["price"], "parts", [[0, 1], [-1]]),
+    "an output that is no number": with_(HONEST["price"], "parts", [["0"], [1, 2]]),
+    "an output that is true": with_(HONEST["price"], "parts", [[0], [True, 2]]),
+    "a price's negative law": with_(HONEST["price"], "t", [-1, 1, 1]),
     "more than noise": with_(HONEST["smoothed"], "of.share", 2),
-    "a price's law of parts": with_(HONEST["price"], "of.t", [1, 1]),
-    "a mass that no price is left for": with_(HONEST["price"], "of.t", [0, 0, 1]),
+    "a price's law of parts": with_(HONEST["price"], "t", [1, 1]),
+    "a mass that no price is left for": with_(HONEST["price"], "t", [0, 0, 1]),
     # Rules of their own.
     "equal": {"rule": "equal"},
     "too few choices": {"rule": "choices", "inputs": pack(np.ones((1, 2)), "<f8")},
@@ -221,5 +213,10 @@ def test_a_smoothed_majorant_is_that_of_the_mixture_over_what_is_left() -> None:
     assert abs(read_term(data, "J", Shape(view)).evaluate(view, Leaf()).kappa - fmpq(4, 3)) < 1e-30
 
 
+def test_outputs_may_be_merged_twice() -> None:
+    again = {"rule": "price", "parts": [[0, 1]], "t": [1, 1], "of": close(SHARE | {"t": [1]})}
+    assert attained() <= prove(HONEST["price"] | {"of": again}) < 3
+
+
 def test_a_price_needs_no_law_of_outputs_that_stay_as_they_are() -> None:
-    assert not nothing(with_(HONEST["price"], "of.t", [1, 1, 0]))
+    assert not nothing(with_(HONEST["price"], "t", [1, 1, 0]))

@@ -42,14 +42,13 @@ def _precise() -> Iterator[None]:
         yield
 
 
-def merged(t: Any = (1, 1, 1)) -> dict[str, Any]:
-    of = chord([0] * 4)
+def merged(of: dict[str, Any], t: Any = (1, 1, 1)) -> dict[str, Any]:
     t = t if isinstance(t, dict) else list(t)
-    return close({"rule": "price", "parts": [[0, 1], [2]], "t": t, "of": of})
+    return {"rule": "price", "parts": [[0, 1], [2]], "t": t, "of": of}
 
 
 def test_cells_of_merged_outputs_are_above_the_witness() -> None:
-    assert attained() <= prove(CELLS | {"parts": [[0, 1], [2]], "of": merged()}) < 3
+    assert attained() <= prove(merged(cells(close(chord([0] * 4))))) < 3
 
 
 REFUSED: dict[str, Any] = {
@@ -96,12 +95,7 @@ REFUSED: dict[str, Any] = {
         close(chord()) | {"limits": {"leaf": [0, 1]}}, [[1.0]]
     ),
     "a leaf's negative multiplier": cells(close(chord(), {"leaf": 0}), [[-1.0]]),
-    "a leaf's price": CELLS
-    | {
-        "parts": [[0, 1], [2]],
-        "leaves": pack([[1.0, 1.0, 1.0]], "<f8"),
-        "of": merged({"leaf": [0, 3]}),
-    },
+    "a price's law of a leaf's numbers": merged(CELLS, {"leaf": [0, 3]}),
     # Regions.
     "chord without cells": close(chord()),
     "information's rules in cells": cells(close(SHARE)),
@@ -113,10 +107,9 @@ REFUSED: dict[str, Any] = {
     "smoothed outputs in cells": cells(HONEST["smoothed"]),
     "templates": cells([close(chord())]),
     "symmetries": CELLS | {"symmetries": pack([[0, 1, 0, 1, 2]], "<i4")},
-    "cells of parts that are not merged": CELLS | {"parts": [[0, 1], [2]]},
-    "cells of parts merged otherwise": CELLS | {"parts": [[0], [1, 2]], "of": merged()},
-    "cells of parts in another order": CELLS | {"parts": [[2], [0, 1]], "of": merged()},
-    "cells of outputs that are merged": CELLS | {"of": merged()},
+    "cells of more outputs than are left": merged(CELLS),
+    "outputs merged inside of cells": cells(merged(close(chord([0] * 4)))),
+    "equal rows of merged outputs": merged({"rule": "equal"}),
 }
 
 

@@ -357,7 +357,7 @@ def test_outputs_that_no_group_reaches_are_left_out(found: Any):
 
 def test_inside_of_a_cover_it_is_refused(found: Any):
     one, _, term = found
-    shape = replace(shape_of(one), cells=((0,), (1,)))
+    shape = replace(shape_of(one), covered=True)
     with pytest.raises(RefusedError, match="no cover around"):
         read_term(term, "V", shape)
 

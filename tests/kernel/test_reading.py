@@ -19,7 +19,7 @@ from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import array, bound, chosen, count, end_term, items, pack, parts
 from cvxleak.kernel.space import label, read_query
 from cvxleak.kernel.terms import DEEPEST, Leaf, Shape, read_term
-from cvxleak.kernel.view import Row, View, read_channel, view_of
+from cvxleak.kernel.view import Row, read_channel, view_of
 from tests.kernel.forging import PROBLEM, SHARE, VERTICES, changed, close, prove
 
 
@@ -312,16 +312,6 @@ def test_information_is_shannons_gain_as_a_rise() -> None:
     for gain, form in (("shannon", "posterior"), ("shannon", "factor"), ("guess", "rise")):
         (view,) = RecordLeakage.read(changed(gain={"kind": gain}, form=form)).views
         assert not view.information
-
-
-def test_outputs_are_merged_once_and_of_one_channel() -> None:
-    (view,) = RecordLeakage.read(PROBLEM).views
-    merged = view.merge([[0, 1], [2]])
-    assert merged.partition == ((0, 1), (2,))
-    box = View([Row([arb(0)], [arb(1)])], [1], [arb(0)], [[0]], arb(0))
-    for one in (merged, box):
-        with pytest.raises(RefusedError, match="merged twice"):
-            one.merge([[0]])
 
 
 # Terms --------------------------------------------------------------------------------------------

@@ -136,13 +136,11 @@ def check_floats(cells: Cells, i: int, bound: Any) -> None:
         assert not abs(arb(m) - bound) > arb(r) + arb("1e-12"), "floats and balls"
 
 
-def inside(cover: PosteriorCells, vertices: Any, sampled: Any) -> Any:
+def inside(vertices: Any, sampled: Any) -> Any:
     """Return which sampled adversaries a leaf is about."""
-    parts = cover.parts or [[y] for y in range(sampled.joint.shape[1])]
     fine = np.ones(len(sampled.w), bool)
-    for own, cell in zip(parts, np.moveaxis(vertices.m, -1, 0), strict=True):
-        s = sampled.joint[:, list(own)].sum(1)
-        at = np.linalg.solve(cell, s.T).T
+    for y, cell in enumerate(np.moveaxis(vertices.m, -1, 0)):
+        at = np.linalg.solve(cell, sampled.joint[:, y].T).T
         fine &= (at >= -1e-12).all(1)
     return fine
 
@@ -152,7 +150,7 @@ def check_b_term(term: Any, view: View, sampled: Any) -> int:
     if isinstance(term, PosteriorCells):
         found = 0
         for vertices, bound in bounds_of_leaves(term, view):
-            at = sampled.j[inside(term, vertices, sampled)]
+            at = sampled.j[inside(vertices, sampled)]
             found += check_bound(bound, at, str(term))
         return found
     return check_bound(term.evaluate(view, Leaf()), sampled.j, str(term))

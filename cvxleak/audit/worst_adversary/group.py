@@ -118,11 +118,6 @@ class Group:
             told,
         )
 
-    @property
-    def whole(self) -> bool:
-        """Whether no outputs are merged."""
-        return self.parts == [[y] for y in range(self.view.n)]
-
     def smoothed(self, loss: float) -> Group:
         """Return the group with rows that have no zeros, which hide so much of I(A;Y) at most.
 
@@ -140,18 +135,18 @@ class Group:
         return bound if s == 0 else (bound + float(entr(s) + entr(1 - s))) / (1 - s)
 
     def priced(self, of: Term) -> Term:
-        """Return the majorant of the view from a term about `lumped`."""
-        if self.smoothing:
-            t = [1] * self.lumped.rows.shape[1]
-            of = {"rule": "smoothed", "share": self.smoothing, "t": t, "of": of}
-        if self.whole:
+        """Return the bound of the view from one of `lumped`."""
+        if self.parts == [[y] for y in range(self.view.n)]:
             return of
         return {"rule": "price", "parts": self.parts, "t": self.shares.tolist(), "of": of}
 
     def closed(self, multiplier: float, of: Term, limits: Array | None = None) -> Term:
-        """Return the bound by a majorant of the view, from multipliers that fit `lumped`."""
+        """Return the bound of `lumped` by a majorant, from multipliers that fit it."""
         kappa = np.zeros(len(self.limits.bounds)) if limits is None else limits
         lam, kappa = multiplier / (1 - self.smoothing), kappa / (1 - self.smoothing)
+        if self.smoothing:
+            t = [1] * self.lumped.rows.shape[1]
+            of = {"rule": "smoothed", "share": self.smoothing, "t": t, "of": of}
         return {"rule": "close", "multiplier": lam, "limits": kappa.tolist(), "of": of}
 
     def objective(self, factor: float = 0.0) -> Objective:

@@ -212,4 +212,4 @@ class LogRatioCells:
         ]
         of: Term = {"rule": "share", "t": pack(sharing.output, "<f4"), "values": values}
         lam, *kappa = sharing.multipliers
-        return self.group.closed(float(lam), self.group.priced(of), np.array(kappa))
+        return self.group.priced(self.group.closed(float(lam), of, np.array(kappa)))

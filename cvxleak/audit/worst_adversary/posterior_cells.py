@@ -118,16 +118,14 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
             "cuts": pack([split[3] for split in splits if split], "<f8"),
             "leaves": pack(numbers, dtype),
         }
-        if self.merged is not None:
-            t = self.merged.t.tolist()
-            of = {"rule": "price", "parts": self.merged.parts, "t": t, "of": of}
-            cover["parts"] = self.merged.parts
-        elif not self.group.whole:
-            of = self.group.priced(of)
-            cover["parts"] = self.group.parts
         limits = _columns(start, end)
         cover["of"] = {"rule": "close", "multiplier": {"leaf": 0}, "limits": limits, "of": of}
-        return cover if view.times is not None else self._factor(cover)
+        if view.times is None:
+            return self._factor(cover)
+        if self.merged is None:
+            return self.group.priced(cover)
+        t = self.merged.t.tolist()
+        return {"rule": "price", "parts": self.merged.parts, "t": t, "of": cover}
 
     def _tangents(self, numbers: Array, start: int) -> tuple[Term, Array]:
         """Return what the rule `prior` takes, and the numbers of the leaves with it."""

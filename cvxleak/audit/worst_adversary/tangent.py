@@ -105,7 +105,7 @@ class Tangent:
         ]
         t = np.maximum(self.weights @ lumped.rows, LEAST)
         share = {"rule": "share", "t": t.tolist(), "values": values}
-        return group.closed(self.multiplier, group.priced(share))
+        return group.priced(group.closed(self.multiplier, share))
 
 
 def _climbed(
