@@ -176,14 +176,16 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
 
 
-TABLES = ("rows", "base", "scale", "log_t", "q", "sums", "gaps")
+TABLES = ("rows", "base", "scale", "log_t", "q", "sides", "sums", "gaps")
 
 
 @dataclass(frozen=True)
 class Boxes:
     """The rows q and what else boxes need, in `Many` or in `Balls`.
 
-    A box is a table of floats: what <q, u>, and -<q, u>, are at most for each row q.
+    A box is a table of floats: what <q, u>, and -<q, u>, are at most for each row q. `sides` has the
+    columns q and -q. `sums` makes boxes of what the increments of u, and their negatives, are at
+    most: of <q, u> = <-(q_1 + .. + q_y)_y, increments>, and of -<q, u>.
     """
 
     rows: Any
@@ -192,6 +194,7 @@ class Boxes:
     log_t: Any
     x: Array
     q: Any
+    sides: Any
     sums: Any
     gaps: Any
     increments: Array
@@ -218,8 +221,11 @@ class Boxes:
         gaps: Any = log_t[1:] - log_t[:-1]
         logs = (rows[:, 1:] / rows[:, :-1]).log() - gaps
         increments = np.stack([logs.upper().max(0), (-logs).upper().max(0)])
-        scale, sums = Balls.of([one.scale]), np.cumsum(q, 1)[:, :-1]
-        return cls(rows, base, scale, log_t, x, q, sums, gaps, increments)
+        sides: Any = np.concatenate([q, -q]).T.view(Balls)
+        slopes: Any = -np.cumsum(sides, 0)[:-1]
+        sums = np.concatenate([slopes.max(0.0), (-slopes).max(0.0)]).view(Balls)
+        scale = Balls.of([one.scale])
+        return cls(rows, base, scale, log_t, x, q, sides, sums, gaps, increments)
 
     def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
         """Return them in float balls."""
@@ -247,7 +253,7 @@ class Boxes:
         for _ in range(STEPS):
             _, v, _, k, h = self._middle(ends)
             for found in (self._wide(v, k), self._near(v, k, h)):
-                ends = np.where(found < ends, found, ends)
+                ends = np.fmin(ends, found)
         return ends
 
     def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any, Array]:
@@ -262,7 +268,7 @@ class Boxes:
         v = v / mass
         # Any numbers p do.
         apart = self.lift(self.x) - (v.m @ self.x)[:, None]
-        k = (apart.max(-apart).inner(h[:, None, :d]) + h[:, d:]) / self.scale
+        k = (abs(apart).inner(h[:, None, :d]) + h[:, d:]) / self.scale
         return z, v, (self.scale * (mass.log() + top))[:, 0], k, h
 
     def _wide(self, v: Any, k: Any) -> Array:
@@ -281,12 +287,8 @@ class Boxes:
 
     def _abel(self, increments: Array) -> Array:
         """Return boxes from what the increments of u, and their negatives, are at most."""
-        # <q, u> = -<sums, increments>, and its negative.
-        high, low = map(self.lift, (increments[:, 0], increments[:, 1]))
-        none = self.sums * 0.0
-        up, down = self.sums.max(none).swapaxes(0, 1), (-self.sums).max(none).swapaxes(0, 1)
-        sides = (high.matmul(down) + low.matmul(up), high.matmul(up) + low.matmul(down))
-        return np.stack([side.upper() for side in sides], 1)
+        flat = self.lift(increments.reshape(len(increments), -1))
+        return flat.matmul(self.sums).upper().reshape(len(increments), 2, -1)
 
     @cached_property
     def _products(self) -> Any:
@@ -296,17 +298,15 @@ class Boxes:
 
     def _near(self, v: Any, k: Any, h: Array) -> Array:
         """Return boxes by NEAR."""
-        d, q = self.x.shape[1], self.q.swapaxes(0, 1)
+        d = self.x.shape[1]
         r = v.matmul(self.rows)
         excess = (v * (k.exp() - 1.0 - k)).matmul(self.rows) / r
         w = (1.0 / r).matmul(self._products).reshape(*v.shape, -1) * v[:, :, None]
         w = w.swapaxes(1, 2)
         along = w.matmul(self.lift(self.x))
-        rest = along.max(-along).inner(h[:, None, :d]) + w.max(-w).inner(h[:, None, d:])
-        rest, none = rest / self.scale, q * 0.0
-        at = (r.log() - self.log_t).matmul(q)
-        sides = [(at, q.max(none)), (-at, (-q).max(none))]
-        return np.stack([(x + rest + excess.matmul(part)).upper() for x, part in sides], 1)
+        rest = (abs(along).inner(h[:, None, :d]) + abs(w).inner(h[:, None, d:])) / self.scale
+        found = (r.log() - self.log_t).matmul(self.sides) + excess.matmul(self.sides.max(0.0))
+        return (found.reshape(len(h), 2, -1) + rest[:, None]).upper()
 
     def bound(self, ends: Array) -> Any:
         """Return what f is at most at a fixed point in a box, by RATIO and RESIDUAL."""
@@ -320,7 +320,7 @@ class Boxes:
         r = v0.matmul(self.rows)
         spread = r.inner(r.log() - self.log_t)
         off = slopes - k * v0
-        rest = ((mean.log() + top)[:, 0] + off.max(-off).inner(1.0)) * self.scale
+        rest = ((mean.log() + top)[:, 0] + abs(off).inner(1.0)) * self.scale
         return a - v0.inner(z) + spread + rest
 
 
