@@ -89,9 +89,6 @@ __all__ = ["Boxes", "Ratio", "Ratios"]
 
 Array = NDArray[np.float64]
 
-STEPS = 2
-"""How often a box is narrowed after its cut."""
-
 GUARD, SLACK = 2.0**-1000, 2.0**-47
 
 AT_ONCE, LARGEST = 1 << 18, 1 << 22
@@ -102,8 +99,8 @@ AT_ONCE, LARGEST = 1 << 18, 1 << 22
 class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"]):
     """D(vR || t) + <v, c> + L H(v) <= the largest bound of a leaf, a box of log(vR / t).
 
-    The root is narrowed; a node cuts a range in two, and both parts are narrowed. Every fixed
-    point, and so a v at which f is largest, is in a leaf, and the leaf's bound by RATIO and
+    The root is narrowed by WIDE and then by NEAR; a node cuts a range in two, and both parts are
+    narrowed. Every fixed point, and so a v at which f is largest, is in a leaf, and the leaf's bound by RATIO and
     RESIDUAL is a bound of f there. It says nothing of other v in the leaf.
 
     `order` lists the outputs of this value in the order of WIDE; the others have probability 0.
@@ -153,7 +150,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         step = boxes.at_once
 
         def narrowed(ends: Array) -> Array:
-            charge("float operations", 8 * STEPS * len(ends) * (boxes.size + 1000))
+            charge("float operations", 8 * len(ends) * (boxes.size + 1000))
             for i in range(0, len(ends), step):
                 ends[i : i + step] = boxes.narrowed(ends[i : i + step])
             return ends
@@ -250,10 +247,10 @@ class Boxes:
 
     def narrowed(self, ends: Array) -> Array:
         """Return boxes without what no fixed point is in."""
-        for _ in range(STEPS):
-            _, v, _, k, h = self._middle(ends)
-            for found in (self._wide(v, k), self._near(v, k, h)):
-                ends = np.fmin(ends, found)
+        _, v, _, k, _ = self._middle(ends)
+        ends = np.fmin(ends, self._wide(v, k))
+        _, v, _, k, h = self._middle(ends)
+        ends = np.fmin(ends, self._near(v, k, h))
         return ends
 
     def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any, Array]:

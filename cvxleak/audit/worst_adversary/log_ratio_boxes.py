@@ -16,7 +16,7 @@ from cvxleak.audit.worst_adversary.group import LEAST
 from cvxleak.audit.worst_adversary.time_sharing import Value, short
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.kernel.ratio import STEPS, Ratios
+from cvxleak.kernel.ratio import Ratios
 
 __all__ = ["LogRatioBoxes"]
 
@@ -93,10 +93,10 @@ class LogRatioBoxes:
 
     def narrowed(self, ends: Array) -> Array:
         """Return boxes without what no fixed point is in."""
-        for _ in range(STEPS):
-            _, v, _, k, h = self.middle(ends)
-            for found in (self._wide(v, k), self._near(v, k, h)):
-                ends = np.where(found < ends, found, ends)
+        _, v, _, k, _ = self.middle(ends)
+        ends = np.fmin(ends, self._wide(v, k))
+        _, v, _, k, h = self.middle(ends)
+        ends = np.fmin(ends, self._near(v, k, h))
         return ends
 
     def middle(self, ends: Array) -> tuple[Array, Array, Array, Array, Array]:

@@ -29,7 +29,6 @@ from cvxleak.audit.worst_adversary.time_sharing import (
 )
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.kernel.ratio import STEPS
 from cvxleak.kernel.reading import pack
 from cvxleak.solvers.best_first import NUMBERS, BestFirst, Bounded
 
@@ -57,7 +56,7 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
     @np.errstate(all="ignore")
     def _narrowed(self, ends: Array) -> tuple[Array, list[float]]:
         """Return boxes without what no fixed point is in, and their bounds."""
-        spend(len(ends) * STEPS * (len(self.boxes.q) + 100) * self.boxes.rows.size)
+        spend(len(ends) * (len(self.boxes.q) + 150) * self.boxes.rows.size)
         ends = self.boxes.narrowed(ends)
         bounds = self.boxes.bounds(ends)
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
