@@ -110,11 +110,11 @@ def _exp(x: Array) -> Array:
 
         e^x = 2^i 2^(j/512) e^s,   e^s = 1 + s (1 + s (1/2 + s (1/6 + s/24))) + t.
 
-    Since |s| < 0.0007, |t| < u/70. Errors, relative to e^x: log 2 / 512 is off by a relative 0.31 u,
-    so s by 0.31 u |x| from it, by u |x| (1 + u) from the product and by u |s| from the difference;
-    the polynomial but for its 1, which is below 2^-10, by u/100; the sum with 1 by u, the table by
-    2 u, and the product of both by u. Together they stay below 4.1 u + 1.32 u |x|. The scaling by
-    2^i is exact.
+    Since |s| < 0.0007, |t| < u/70. Errors, relative to e^x: log 2 / 512 is off by a relative
+    0.31 u, so s by 0.31 u |x| from it, by u |x| (1 + u) from the product and by u |s| from the
+    difference; the polynomial but for its 1, which is below 2^-10, by u/100; the sum with 1 by u,
+    the table by 2 u, and the product of both by u. Together they stay below 4.1 u + 1.32 u |x|. The
+    scaling by 2^i is exact.
     """
     n = np.rint(x * (_CELLS / _LOG_2))
     s = x - n * (_LOG_2 / _CELLS)

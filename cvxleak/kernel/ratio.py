@@ -100,8 +100,8 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
     """D(vR || t) + <v, c> + L H(v) <= the largest bound of a leaf, a box of log(vR / t).
 
     The root is narrowed by WIDE and then by NEAR; a node cuts a range in two, and both parts are
-    narrowed. Every fixed point, and so a v at which f is largest, is in a leaf, and the leaf's bound by RATIO and
-    RESIDUAL is a bound of f there. It says nothing of other v in the leaf.
+    narrowed. Every fixed point, and so a v at which f is largest, is in a leaf, and the leaf's
+    bound by RATIO and RESIDUAL is a bound of f there. It says nothing of other v in the leaf.
 
     `order` lists the outputs of this value in the order of WIDE; the others have probability 0.
     `psi` is without its last column, which makes its rows sum to 0; rho = `law` R. The tree is by
@@ -180,9 +180,8 @@ TABLES = ("rows", "base", "scale", "log_t", "q", "sides", "sums", "gaps")
 class Boxes:
     """The rows q and what else boxes need, in `Many` or in `Balls`.
 
-    A box is a table of floats: what <q, u>, and -<q, u>, are at most for each row q. `sides` has the
-    columns q and -q. `sums` makes boxes of what the increments of u, and their negatives, are at
-    most: of <q, u> = <-(q_1 + .. + q_y)_y, increments>, and of -<q, u>.
+    A box is a table of floats: what <q, u>, and -<q, u>, are at most for each row q. `sides` has
+    the columns q and -q, and `sums` what Abel's sum multiplies the ends of increments with.
     """
 
     rows: Any
@@ -219,8 +218,8 @@ class Boxes:
         logs = (rows[:, 1:] / rows[:, :-1]).log() - gaps
         increments = np.stack([logs.upper().max(0), (-logs).upper().max(0)])
         sides: Any = np.concatenate([q, -q]).T.view(Balls)
-        slopes: Any = -np.cumsum(sides, 0)[:-1]
-        sums = np.concatenate([slopes.max(0.0), (-slopes).max(0.0)]).view(Balls)
+        slopes: Any = np.cumsum(sides, 0)[:-1]
+        sums = np.concatenate([(-slopes).max(0.0), slopes.max(0.0)]).view(Balls)
         scale = Balls.of([one.scale])
         return cls(rows, base, scale, log_t, x, q, sides, sums, gaps, increments)
 
@@ -250,8 +249,7 @@ class Boxes:
         _, v, _, k, _ = self._middle(ends)
         ends = np.fmin(ends, self._wide(v, k))
         _, v, _, k, h = self._middle(ends)
-        ends = np.fmin(ends, self._near(v, k, h))
-        return ends
+        return np.fmin(ends, self._near(v, k, h))
 
     def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any, Array]:
         """Return z^c, v^c, A(z^c), k and h."""

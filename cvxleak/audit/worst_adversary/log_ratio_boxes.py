@@ -96,8 +96,7 @@ class LogRatioBoxes:
         _, v, _, k, _ = self.middle(ends)
         ends = np.fmin(ends, self._wide(v, k))
         _, v, _, k, h = self.middle(ends)
-        ends = np.fmin(ends, self._near(v, k, h))
-        return ends
+        return np.fmin(ends, self._near(v, k, h))
 
     def middle(self, ends: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return z^c, v^c, A(z^c), k and h."""

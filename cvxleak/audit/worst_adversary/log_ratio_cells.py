@@ -168,9 +168,9 @@ class LogRatioCells:
 
     @property
     def proof_size(self) -> float:
-        """About how many probabilities the proof goes through, for a box in each step."""
+        """About how many probabilities the proof goes through: to narrow boxes, to bound leaves."""
         found = sum(tree.leaves * tree.boxes.rows.size for tree in self.trees if tree is not None)
-        return float((STEPS + 1) * found)
+        return float(2 * found)
 
     @property
     def nodes(self) -> int:
