@@ -171,7 +171,8 @@ class ProductLeakage:
         )
         entropy, others, attacked = arb(0), [], None
         for (person, which, here), n in sorts.items():
-            p = _mixture(given[which], person.own if here else person.vertices)
+            own = person.own if here else person.vertices
+            p = _mixture(law(fractions(given[which], "weights", len(own)), "weights"), own)
             entropy -= n * total(xlogx(arb(x)) for x in p)
             if here:
                 attacked = person.contributions, p
@@ -332,7 +333,7 @@ def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[
             if x is not None and min(x) > 0:
                 at = dict(zip(support, x, strict=True))
                 found.setdefault(tuple(at.get(v, fmpq(0)) for v in places))
-    return [(list(x), _mixture_of(x, vertices)) for x in found]
+    return [(list(x), _mixture(x, vertices)) for x in found]
 
 
 def _below(one: Sequence[fmpq], other: Sequence[fmpq]) -> bool:
@@ -356,10 +357,6 @@ def _in_runs(data: Any, what: str, space: Space) -> list[Any]:
     return [item for (_, item), n in pairs for _ in range(n)]
 
 
-def _mixture(data: Any, vertices: Sequence[Law]) -> list[fmpq]:
-    """Return the mixture of vertices with the weights of a file."""
-    return _mixture_of(law(fractions(data, "weights", len(vertices)), "weights"), vertices)
-
-
-def _mixture_of(x: Law, vertices: Sequence[Law]) -> list[fmpq]:
+def _mixture(x: Law, vertices: Sequence[Law]) -> list[fmpq]:
+    """Return the mixture of vertices with some weights."""
     return [dot(x, column) for column in zip(*vertices, strict=True)]

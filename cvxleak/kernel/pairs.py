@@ -20,7 +20,8 @@ SHIFT (gaussian-dp). A release is mu-Gaussian private if and only if Phi^-1(P(S)
 mu for all events S, randomized ones included (Dong, Roth and Su). By Neyman and Pearson the sets of
 the largest likelihood ratios P / R, taken in turn, have the largest P(S) at their R(S). Between
 them the trade-off curve is linear, while that of a Gaussian shift is convex, so that the sets
-suffice. Outputs with R = 0 come first; fractions are compared exactly.
+suffice. Outputs with R = 0 come first; fractions are compared exactly. The complement of S has the
+same difference in the other order of P and R, because Phi^-1(1 - x) = -Phi^-1(x): one is enough.
 
 ORDERS (zcdp). (alpha - 1) D_alpha is convex in alpha (it is the logarithm of a moment), and D_alpha
 increases. Let a < b be orders and alpha = (1 - s) a + s b. With g(alpha) = alpha (alpha - 1) and
@@ -162,6 +163,10 @@ class GaussianPrivacy(Pairs):
     """Kind ``gaussian-dp``."""
 
     wanted = ("outputs",)
+
+    def directions(self) -> Iterator[tuple[Law, Law]]:
+        """Yield each pair in one order (SHIFT)."""
+        yield from ((self.rows[u], self.rows[v]) for u, v in self.pairs)
 
     def value(self, p: Law, r: Law) -> arb:
         """Return the largest shift of a set of the largest likelihood ratios (SHIFT)."""

@@ -220,7 +220,10 @@ def read_query(data: Any) -> Space:
         (tuple(_total(part, modulus) for part in items(own, "contributions")), n)
         for own, n in in_runs(data["contributions"], "contributions")
     ]
-    stretches = _joined(alphabets, contributions)
+    pairs = list(together(alphabets, contributions))
+    fits = all(len(own) == size for (size, own), _ in pairs)
+    need(fits, "a contribution for each value is needed")
+    stretches = tuple((own, n) for (_, own), n in pairs)
     width = {len(total) for own, _ in stretches for total in own}
     need(len(width) == 1, "contributions of different lengths")
     totals = [_total(total, modulus) for total in items(data["totals"], "totals")]
@@ -274,17 +277,6 @@ def in_runs(data: Any, what: str) -> Iterable[tuple[Any, int]]:
     for run in items(data, what):
         item, n = items(run, what, 2)
         yield item, count(n, what, 1, MOST_RECORDS + 1)
-
-
-def _joined(
-    alphabets: Sequence[tuple[int, int]], contributions: Sequence[tuple[tuple[Total, ...], int]]
-) -> tuple[tuple[tuple[Total, ...], int], ...]:
-    """Return stretches of records that agree in both."""
-    found = []
-    for (size, own), n in together(alphabets, contributions):
-        need(len(own) == size, "a contribution for each value is needed")
-        found.append((own, n))
-    return tuple(found)
 
 
 def together(*lists: Sequence[tuple[Any, int]]) -> Iterator[tuple[tuple[Any, ...], int]]:
