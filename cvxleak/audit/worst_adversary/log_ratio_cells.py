@@ -56,7 +56,7 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
     @np.errstate(all="ignore")
     def _narrowed(self, ends: Array) -> tuple[Array, list[float]]:
         """Return boxes without what no fixed point is in, and their bounds."""
-        spend(len(ends) * (len(self.boxes.q) + 150) * self.boxes.rows.size)
+        spend(len(ends) * (len(self.boxes.q) + 120) * self.boxes.rows.size)
         ends = self.boxes.narrowed(ends)
         bounds = self.boxes.bounds(ends)
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
