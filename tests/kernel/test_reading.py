@@ -14,7 +14,7 @@ from flint import arb, fmpq
 
 from cvxleak.kernel import reading, space
 from cvxleak.kernel.budget import limited
-from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.leakage import RecordLeakage, audited_groups
 from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import array, bound, chosen, count, end_term, items, pack, parts
 from cvxleak.kernel.space import label, read_query
@@ -140,6 +140,7 @@ TABLE = {
         QUERY | {"contributions": [[[[0], [1, 1]], 3]], "totals": [[0], [1], [2], [3, 3]]},
         QUERY | {"contributions": [[[[0], [1], [2]], 3]]},
         QUERY | {"contributions": [[[[0]], 3]]},
+        QUERY | {"contributions": [[[[0], [1]], 2], [[[0], [1], [1]], 1]]},
         QUERY | {"contributions": []},
         QUERY | {"contributions": [[[[0], [1]], 4]]},
         QUERY | {"contributions": [[[[0], [1]], 3], [[[0], [1]], 1]]},
@@ -162,6 +163,15 @@ TABLE = {
 def test_forged_queries_are_refused(wrong: Any) -> None:
     with pytest.raises(RefusedError):
         read_query(wrong)
+
+
+@pytest.mark.parametrize(("gain", "number"), [({"kind": "guess"}, 2), ({"table": []}, 3)])
+def test_the_order_of_records_matters_for_actions_alone(gain: Any, number: int) -> None:
+    contributions = [[[[0], [1]], 1], [[[0], [2]], 1], [[[0], [1]], 1]]
+    totals = {"totals": [[i] for i in range(5)], "values": list(range(5))}
+    space = read_query(QUERY | {"contributions": contributions} | totals)
+    groups = audited_groups(space, {"size": 2, "records": None, "gain": gain})
+    assert len(groups) == number
 
 
 def test_records_are_in_the_order_of_the_file() -> None:
