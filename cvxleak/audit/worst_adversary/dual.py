@@ -50,12 +50,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvxleak.audit.worst_adversary.interior_point import (
-    Batch,
-    Point,
-    minimize,
-    never,
-)
+from cvxleak.audit.worst_adversary.interior_point import Batch, minimize, never
 from cvxleak.audit.worst_adversary.objective import INFORMATION, MOST_TANGENTS, Objective
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
@@ -98,9 +93,15 @@ class Solution:
 
 
 @dataclass
-class Maximizer(Point):
-    """U and its derivatives, and the maximizing w: pi_a and v_{a,g}."""
+class Maximizer(Batch):
+    """U and its derivatives, and the maximizing w: pi_a and v_{a,g}.
 
+    The gradient is less the multiplier of a sum that is known.
+    """
+
+    value: Array
+    gradient: Array
+    hessian: Array
     pi: Array
     v: Array
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 
-__all__ = ["STEPS", "Batch", "Point", "Problem", "minimize", "never"]
+if TYPE_CHECKING:
+    from cvxleak.audit.worst_adversary.dual import Maximizer, Nodes
+
+__all__ = ["STEPS", "Batch", "minimize", "never"]
 
 STEPS = 100
 """Most steps of a search that converges, of Newton's method and of ascents. With 60 of the former
@@ -33,8 +36,6 @@ Without, adversaries who know marginals take up to twice the work."""
 LEFT = 0.1
 """Least share of a multiplier or a slack that a step leaves. With half or twice of it the bank's
 problems take .96 and 1.06 times the work; with 0.6 for lam some hardly close at all."""
-
-P = TypeVar("P", bound="Point")
 
 
 def never() -> bool:
@@ -57,44 +58,14 @@ class Batch:
             own[chosen] = getattr(other, name)
 
 
-@dataclass
-class Point(Batch):
-    """U and its derivatives; the gradient less the multiplier of a sum that is known."""
-
-    value: Array
-    gradient: Array
-    hessian: Array
-
-
-class Problem(Protocol[P]):
-    """What is minimized for a batch."""
-
-    @property
-    def summed(self) -> slice:
-        """The multipliers, perhaps none, whose sum is known."""
-        ...
-
-    def at(self, z: Array) -> P:
-        """Return U and its derivatives."""
-        ...
-
-    def normalized(self, z: Array) -> Array:
-        """Return multipliers, in place, with the sum that is known."""
-        ...
-
-    def take(self, chosen: NDArray[np.bool_]) -> Self:
-        """Return the problem for a part of the batch."""
-        ...
-
-
 def minimize(
-    problem: Problem[P],
+    problem: Nodes,
     z: Array,
     threshold: Array,
     accuracy: Array,
     stop: Callable[[], bool] = never,
     allowed: float = np.inf,
-) -> tuple[Array, Array, P]:
+) -> tuple[Array, Array, Maximizer]:
     """Return the least U found, its z, and the last point.
 
     A problem is done when U is at most its threshold, when the least U is certainly above it (with
@@ -138,8 +109,8 @@ def _aim(z: Array, slack: Array) -> Array:
 
 
 def _step(
-    problem: Problem[P], z: Array, slack: Array, point: P, tau: Array
-) -> tuple[Array, Array, P]:
+    problem: Nodes, z: Array, slack: Array, point: Maximizer, tau: Array
+) -> tuple[Array, Array, Maximizer]:
     """Return the multipliers, slacks and point after a Newton step that aims at `tau`."""
     spend(1e6 + len(z) * (3e4 + z.shape[1] ** 3))
     dz = _direction(point.hessian, slack / z, tau / z - point.gradient, problem.summed)

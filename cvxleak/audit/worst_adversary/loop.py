@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.worst_adversary.adversary_class import AdversaryClass
-from cvxleak.audit.worst_adversary.ascent import Ascent
+from cvxleak.audit.worst_adversary.ascent import STARTS, Ascent
 from cvxleak.audit.worst_adversary.choices import Choices
 from cvxleak.audit.worst_adversary.dual import SMALLEST
 from cvxleak.audit.worst_adversary.group import Group, Term
@@ -56,7 +56,9 @@ Gaussian noise that log-ratio cells do not close soon have up to six times the g
 
 SPARE = 0.2
 """Share of the gap that has to be left to a tree of log-ratio cells; that rows without zeros may
-hide; and by which a factor may be above the one that a tree is about."""
+hide; by which a factor may be above the one that a tree is about; and of the work of trees that
+climbs from their maximizers take. With climbs after 1, 4, 16, ... batches instead 11 of 47 cases
+were wider, and a factor of guessing found its worst adversary never."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class GroupSearch:
         self._treeless = self._anew or any(one._closed_form for one in like)
         self.ascent = Ascent(group, AdversaryClass(group), rng)
         self.sharing: TimeSharing | None = None
-        self._begun, self._planted, self._climbs = False, False, 0
+        self._begun, self._planted, self._climbed = False, False, 0.0
         self._trees: list[Growing] = []
         self._proofs: list[Any] = []
         # Nothing divided yet, and of a factor about T = 0: what no adversary or channel passes.
@@ -261,11 +263,12 @@ class GroupSearch:
         return True
 
     def _look(self, weights: Array, progress: Progress) -> None:
-        """Climb from the maximizers of a batch's nodes, after 1, 4, 16, ... batches."""
+        """Climb from the maximizers of a batch's nodes, for a share of the work of the trees."""
         progress.report()
-        self._climbs += 1
-        if self._climbs & (self._climbs - 1) == 0 and self._climbs.bit_length() % 2:
-            self.ascent.climb(weights[:8], progress.stop)
+        if self._climbed < SPARE * sum(growing.work for growing in self._trees):
+            before = METER.spent
+            self.ascent.climb(weights[:STARTS], progress.stop)
+            self._climbed += METER.spent - before
 
     def _plant(self, progress: Progress) -> None:
         """Begin the trees: the one that S says is to be first, and then the other."""
