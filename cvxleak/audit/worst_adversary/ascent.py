@@ -238,7 +238,7 @@ class Ascent:
             (weights * price).sum(axis=1) - here,
             accuracy * np.array(list(map(_size, found))) / kappa,
             price=price,
-            miss=accuracy,
+            miss=accuracy**0.5,
         )
         numbers = solution.numbers
         numbers[:, relaxed] *= kappa[:, None]

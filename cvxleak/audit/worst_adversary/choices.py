@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import entr, rel_entr
 
 from cvxleak.audit.worst_adversary.group import LEAST
-from cvxleak.audit.worst_adversary.interior_point import never
+from cvxleak.audit.worst_adversary.interior_point import SLOW_STEPS, STEPS, never
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Lumped
@@ -25,12 +26,9 @@ __all__ = ["ROUGH", "Choices", "Leakages", "enumerable", "leakages", "places_of"
 MOST = 1 << 20
 """Most probabilities in the rows of all choices; past it other bounds have to do."""
 
-ITERATIONS = 400
-"""Most steps to a capacity."""
-
-SHARP, ROUGH = 1e-11, 1e-7
-"""Gap, as a part of the leakage, at which it is known well enough: for good, and in a first look.
-Designs and tables with thousands of choices take up to six times the work if all are sharp."""
+ROUGH = 1e-7
+"""Gap, as a part of the leakage, at which it is known well enough in a first look. Designs and
+tables with thousands of choices take up to six times the work if all are sharp."""
 
 
 class Choices:
@@ -48,9 +46,7 @@ class Choices:
 
     def __init__(self, lumped: Lumped, places: NDArray[np.intp], stop: Callable[[], bool]) -> None:
         self._lumped, self._places = lumped, places
-        self._values, self._bounds, self.inputs = self._leakages(
-            slice(None), ROUGH, stop, ITERATIONS // 4
-        )
+        self._values, self._bounds, self.inputs = self._leakages(slice(None), ROUGH, stop, STEPS)
 
     @classmethod
     def of(cls, lumped: Lumped, stop: Callable[[], bool] = never) -> Choices | None:
@@ -79,7 +75,7 @@ class Choices:
     def sharpen(self, gap: float, stop: Callable[[], bool] = never) -> None:
         """Bound the largest capacity up to a gap."""
         worst = self._worst
-        found = self._leakages(worst, gap / self.upper, stop, 20 * ITERATIONS)
+        found = self._leakages(worst, gap / self.upper, stop, SLOW_STEPS)
         self._values[worst], self._bounds[worst], self.inputs[worst] = found
 
     def witness(self) -> tuple[Array, float]:
@@ -129,8 +125,8 @@ def leakages(
     vertices: Array,
     best: float | None,
     stop: Callable[[], bool] = never,
-    steps: int = ITERATIONS,
-    sharp: float = SHARP,
+    steps: int = SLOW_STEPS,
+    sharp: float = HAIR,
 ) -> Leakages:
     """Return the largest leakages of channels, shape (C, k, outputs), by multiplying weights.
 
@@ -146,7 +142,7 @@ def leakages(
     for _ in range(steps):
         above = slopes.max(axis=1)
         gap, least = above - value, 0.0 if best is None else max(best, float(value.max()))
-        here = np.flatnonzero((gap > sharp * value) & (above > least * (1 + SHARP)))
+        here = np.flatnonzero((gap > sharp * value) & (above > least * (1 + HAIR)))
         if not len(here) or stop():
             break
         spend(1e5 + 20 * rows[here].size)

@@ -51,7 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxleak.audit.worst_adversary.interior_point import Batch, minimize, never
-from cvxleak.audit.worst_adversary.objective import INFORMATION, MOST_TANGENTS, Objective
+from cvxleak.audit.worst_adversary.objective import HAIR, INFORMATION, MOST_TANGENTS, Objective
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Limits, Lumped
@@ -64,10 +64,6 @@ SMALLEST = 1e-3
 """Least multiplier to start from: U has to be smooth enough to go far from a parent's. At equal
 work gaps of the bank are 1.3 times as large with ten times it, .9 times with a tenth, and up to 600
 times with a thousandth (known marginals)."""
-
-LARGEST = 1e5
-"""Largest multiplier of a cell or limit: of a cell that no posterior reaches, or of a ball of
-radius 0, it would grow without limit, and nothing would be left of what it proves but rounding."""
 
 
 @dataclass
@@ -290,7 +286,8 @@ class Nodes(Batch):
     def normalized(self, z: Array) -> Array:
         """Return multipliers, in place, of which those of tangents have the sum that they need."""
         capped = z[:, 1 : self.dual.limits.stop]
-        np.minimum(capped, LARGEST, out=capped)
+        # Of a cell that no posterior reaches, or of a ball of radius 0, they grow without limit.
+        np.minimum(capped, 1 / HAIR, out=capped)
         for j in self.dual.equations:
             # Only their difference matters, and nothing else keeps the two from growing.
             z[:, j : j + 2] -= np.maximum(z[:, j : j + 2].min(axis=1, keepdims=True) - 1.0, 0.0)

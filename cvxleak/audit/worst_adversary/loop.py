@@ -32,9 +32,6 @@ from cvxleak.kernel.reading import pack
 
 __all__ = ["GroupSearch", "Progress"]
 
-MULTIPLIERS = 2500
-"""Most multipliers of a posterior cell: past it a Newton step takes many seconds."""
-
 FEW_OUTPUTS = 12
 """Up to so many outputs are kept apart in posterior cells; more are merged at a price. With 0 a
 count of 8 people with geometric noise stays open at 80 % of log|X|, which closes without."""
@@ -44,21 +41,18 @@ PRICE = 0.5
 attained by less than this share of what it did cost, it costs this share of that. With 0.2 to 0.4
 the gaps on the way are the same."""
 
-ROUGH = 0.1
-"""What merging may cost at first, as a share of what the bounds differ by: few outputs get far, and
-more come later. Without, noisy counts at half of log|X| have two to eight times the gap in the same
-time, and with 0.05 or 0.2 up to three times."""
-
 LATE = 2e8
 """Work after which posterior cells are begun beside log-ratio cells that were to be enough; from
 then on both do as much. Half or twice of it makes no difference to the bank; with 1e9 uniform and
 Gaussian noise that log-ratio cells do not close soon have up to six times the gap at that work."""
 
-SPARE = 0.2
-"""Share of the gap that has to be left to a tree of log-ratio cells; that rows without zeros may
-hide; by which a factor may be above the one that a tree is about; and of the work of trees that
-climbs from their maximizers take. With climbs after 1, 4, 16, ... batches instead 11 of 47 cases
-were wider, and a factor of guessing found its worst adversary never."""
+SHARE = 0.1
+"""Share of the gap that is left to a tree of log-ratio cells, that rows without zeros may hide, and
+by which a factor may be above the one that a tree is about; of what the bounds differ by at first,
+which merging outputs may cost; and of the work of trees, which climbs from their maximizers take.
+With climbs after 1, 4, 16, ... batches instead 11 of 47 cases were wider, and a factor of guessing
+never found its worst adversary. With 0.05 or 0.2 for merging noisy counts have up to three times
+the gap."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +192,7 @@ class GroupSearch:
     def tight(self, gap: float) -> bool:
         """Whether no tree gets far below the bound: J + extra is as large for an adversary."""
         least = self.ascent.value + float(self.group.extra @ self.ascent.weights)
-        return self.upper <= least + SPARE * gap
+        return self.upper <= least + SHARE * gap
 
     def upper_at(self, surplus: Array) -> Array:
         """Return what the same proofs give for each other surplus log|X| - b."""
@@ -265,7 +259,7 @@ class GroupSearch:
     def _look(self, weights: Array, progress: Progress) -> None:
         """Climb from the maximizers of a batch's nodes, for a share of the work of the trees."""
         progress.report()
-        if self._climbed < SPARE * sum(growing.work for growing in self._trees):
+        if self._climbed < SHARE * sum(growing.work for growing in self._trees):
             before = METER.spent
             self.ascent.climb(weights[:STARTS], progress.stop)
             self._climbed += METER.spent - before
@@ -279,10 +273,10 @@ class GroupSearch:
         if not possible(group):
             if len(group.lumped.values) == 2:  # cells of posteriors are intervals
                 return self._plant_cells(resolution)
-            group = group.smoothed(SPARE * resolution)
+            group = group.smoothed(SHARE * resolution)
         multipliers = np.concatenate([[ascent.multiplier], np.zeros(len(group.limits.bounds))])
         self.sharing = TimeSharing.of(group, ascent.weights, multipliers, target, progress.stop)
-        reach = self.sharing.bound + SPARE * resolution
+        reach = self.sharing.bound + SHARE * resolution
         if reach > target:
             self._plant_cells(resolution)
         if reach < self.upper:
@@ -298,7 +292,7 @@ class GroupSearch:
             growth = min(1.0, (own + SMALLEST) / (other + SMALLEST))
             return self._grow(known._cells.tree.at(group, growth))
         if group.view.information and group.view.exact and len(group.parts) > FEW_OUTPUTS:
-            return self._merge(max(PRICE * resolution, ROUGH * (self.upper - self.ascent.value)))
+            return self._merge(max(PRICE * resolution, SHARE * (self.upper - self.ascent.value)))
         return self._grow_cells()
 
     @property
@@ -312,11 +306,11 @@ class GroupSearch:
         self._grow_cells(merge_at_price(self.group, self.ascent.weights, budget))
 
     def _grow_cells(self, merged: Merged | None = None) -> None:
-        """Begin a tree on merged outputs, or on all if these are not too many."""
-        lumped = self.group.lumped
-        if merged is not None or lumped.rows.shape[1] * len(lumped.values) <= MULTIPLIERS:
-            factor = self.ascent.value if self.group.told.form == "factor" else 0.0
-            self._grow(PosteriorCells(self.group, merged, factor))
+        """Begin a tree on merged outputs, or on all."""
+        factor = self.ascent.value if self.group.told.form == "factor" else 0.0
+        tree = PosteriorCells(self.group, merged, factor)
+        if tree.dual.width**3 <= LATE:  # what a Newton step takes
+            self._grow(tree)
 
     def _grow(self, tree: LogRatioCells | PosteriorCells) -> None:
         """Begin a tree; posterior cells in place of those that there are."""
@@ -338,5 +332,5 @@ class GroupSearch:
             if tree.upper - attained <= PRICE * price:
                 self._merge(PRICE * price)
         elif self.group.told.form == "factor":
-            if attained - tree.factor > SPARE * progress.target()[1]:
+            if attained - tree.factor > SHARE * progress.target()[1]:
                 self._grow_cells()

@@ -9,6 +9,7 @@ import numpy as np
 
 from cvxleak.audit.worst_adversary.dual import CellDual
 from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.interior_point import LEFT
 from cvxleak.audit.worst_adversary.merged_outputs import Merged
 from cvxleak.audit.worst_adversary.objective import INFORMATION, Objective
 from cvxleak.core.validation import Array
@@ -20,9 +21,6 @@ __all__ = ["PosteriorCells", "branch"]
 Split = tuple[int, int, int, float]
 """(y, i, j, t): the cell of output y is cut at the point (1 - t) V_i + t V_j of its edge i-j; the
 first child has the new point instead of V_j, the second instead of V_i."""
-
-MARGIN = 0.1
-"""A cut keeps at least this share of the edge on each side."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ def branch(vertices: Array, rays: Array, objective: Objective = INFORMATION) -> 
     t = np.where(pair > 0, rays[..., second] / np.where(pair > 0, pair, 1.0), 0.5)
     left, right = vertices[..., first, :], vertices[..., second, :]
     tie = objective.ties(vertices, first, second)
-    cut = np.where(np.isnan(tie), np.clip(t, MARGIN, 1 - MARGIN), tie)
+    cut = np.where(np.isnan(tie), np.clip(t, LEFT, 1 - LEFT), tie)
     point = (1 - cut)[..., None] * left + cut[..., None] * right
     # What the cut gains at the posterior itself: interpolate on the side it lies on.
     chord = (1 - t) * heights[..., first] + t * heights[..., second]

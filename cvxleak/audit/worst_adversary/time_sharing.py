@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from cvxleak.audit.worst_adversary.group import LEAST, Group
-from cvxleak.audit.worst_adversary.interior_point import never
+from cvxleak.audit.worst_adversary.interior_point import SLOW_STEPS, STEPS, never
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.solvers.conic import attempt
@@ -44,11 +44,6 @@ __all__ = [
     "short",
     "values_of",
 ]
-
-FIRST_STEPS, LAST_STEPS = 25, 2000
-"""Most steps of the ascent from all starts, and from the best of them. With 50 in all, log-ratio
-cells around the maximizers of a count with Gaussian noise and known marginals need a thousand times
-the nodes."""
 
 KEPT = 4
 """How many maximizers of a value are columns, at most."""
@@ -112,8 +107,8 @@ class Value:
         """Return local maximizers and their values, best first."""
         size = len(self.rows)
         v = np.concatenate([starts, 0.9 * np.eye(size) + 0.1 / size])
-        v, _ = self.ascend(v, log_t, scale, base, FIRST_STEPS)
-        return self.ascend(_distinct(v)[:KEPT], log_t, scale, base, LAST_STEPS)
+        v, _ = self.ascend(v, log_t, scale, base, STEPS)
+        return self.ascend(_distinct(v)[:KEPT], log_t, scale, base, SLOW_STEPS)
 
 
 def _distinct(v: Array) -> Array:

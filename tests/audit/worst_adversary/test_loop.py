@@ -10,7 +10,7 @@ from cvxleak.queries import count
 
 
 def test_a_search_that_has_no_tree_stays_without(monkeypatch):
-    monkeypatch.setattr(loop, "MULTIPLIERS", 1)
+    monkeypatch.setattr(loop, "LATE", 1)
     problem = RecordLeakage(Mechanism(count(4), random_rounding(4, base=3)), 2.2)
     search = problem._search()
     for _ in range(2):
