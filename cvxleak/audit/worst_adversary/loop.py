@@ -247,7 +247,8 @@ class GroupSearch:
         self._renew(progress)
         if self.upper <= progress.target()[0]:
             return True
-        waiting = [growing for growing in self._trees if not growing.done]
+        # No bound by log-ratios gets below S.
+        waiting = [one for one in self._trees if not one.done and one.tree.reach < self.upper]
         if not waiting:
             return False
         growing = min(waiting, key=lambda one: one.work)

@@ -42,6 +42,8 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
     `merged` at a price. Of a factor about T it is the bound T + max(J, 0) / g, g below the gain.
     """
 
+    reach = -np.inf
+
     def __init__(self, group: Group, merged: Merged | None = None, factor: float = 0.0) -> None:
         self.group, self.merged, self.factor = group, merged, factor
         lumped = group.lumped if merged is None else merged.lumped
