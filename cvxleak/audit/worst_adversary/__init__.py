@@ -26,6 +26,9 @@ Cells may be of a problem with outputs merged at a price (`merged_outputs`). Oth
 channels have posterior cells alone (`objective` says what is maximized). `real_outputs` cuts a real
 output into cells.
 
+Where time sharing does not reach what closes the gap, both trees are grown: each gets work in
+proportion to what is between the bound and the least that it can prove.
+
 **The branching rules.** Both trees are a `cvxleak.solvers.BestFirst`, which splits the leaf with
 the largest bound. Posterior cells: `posterior_cells.branch`, which output's cell is cut, and on
 which edge where. `log_ratio_cells.LogRatioTree._bound`: across the functional, or the residual of a

@@ -247,11 +247,12 @@ class GroupSearch:
         self._renew(progress)
         if self.upper <= progress.target()[0]:
             return True
-        # No bound by log-ratios gets below S.
+        # Log-ratios prove nothing below S. Work is in proportion to what a tree can still close.
         waiting = [one for one in self._trees if not one.done and one.tree.reach < self.upper]
         if not waiting:
             return False
-        growing = min(waiting, key=lambda one: one.work)
+        least = progress.target()[0]
+        growing = min(waiting, key=lambda x: x.work / (self.upper - max(x.tree.reach, least)))
         before = growing.tree.nodes
         growing.grow(progress, nodes, lambda weights: self._look(weights, progress))
         self.nodes += growing.tree.nodes - before

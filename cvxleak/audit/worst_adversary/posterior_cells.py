@@ -43,6 +43,7 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
     """
 
     reach = -np.inf
+    """What the bound is above, however many cells there are: nothing."""
 
     def __init__(self, group: Group, merged: Merged | None = None, factor: float = 0.0) -> None:
         self.group, self.merged, self.factor = group, merged, factor
