@@ -144,8 +144,8 @@ class Many:
     __array_ufunc__ = None
     """Arithmetic of arrays of floats with these is done here."""
 
-    def __init__(self, m: Any, r: Any = 0.0) -> None:
-        self.m, self.r = m, r
+    def __init__(self, m: Any, r: Any = None) -> None:
+        self.m, self.r = m, np.zeros(np.shape(m)) if r is None else r
 
     @staticmethod
     def of(x: Any) -> Many:
@@ -170,8 +170,7 @@ class Many:
         return Many(m.reshape(x.shape), r.reshape(x.shape))
 
     def __getitem__(self, at: Any) -> Many:
-        m = np.asarray(self.m)
-        return Many(m[at], np.broadcast_to(self.r, m.shape)[at])
+        return Many(self.m[at], self.r[at])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -180,7 +179,7 @@ class Many:
 
     def reshape(self, *shape: int) -> Many:
         """Return it with other axes."""
-        return Many(self.m.reshape(shape), np.broadcast_to(self.r, self.m.shape).reshape(shape))
+        return Many(self.m.reshape(shape), self.r.reshape(shape))
 
     def certain(self) -> NDArray[np.bool_]:
         """Whether an entry says anything."""
@@ -289,14 +288,12 @@ class Many:
         """
         b = Many.of(other)
         n, u, v = self.m.shape[-1], np.abs(self.m), np.abs(b.m)
-        mine, theirs = (x.r + np.zeros(x.m.shape) for x in (self, b))
-        r = u @ (theirs + (n + 2) * U * v) + mine @ (v + theirs)
+        r = u @ (b.r + (n + 2) * U * v) + self.r @ (v + b.r)
         return Many(self.m @ b.m, _outward(r * (1 + (n + 8) * 2.0**-50)))
 
     def swapaxes(self, one: int, other: int) -> Many:
         """Return it with two axes exchanged."""
-        r = np.broadcast_to(self.r, self.m.shape)
-        return Many(self.m.swapaxes(one, other), r.swapaxes(one, other))
+        return Many(self.m.swapaxes(one, other), self.r.swapaxes(one, other))
 
     def soft(self, terms: Sequence[Any]) -> Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
@@ -389,6 +386,5 @@ def stacked(numbers: Sequence[Any]) -> Any:
 def unstacked(array: Any) -> list[Any]:
     """Return the numbers that the first axis of an array has."""
     if isinstance(array, Many):
-        ends = zip(array.m, np.broadcast_to(array.r, array.m.shape), strict=True)
-        return [Many(m, r) for m, r in ends]
+        return [Many(m, r) for m, r in zip(array.m, array.r, strict=True)]
     return list(array)

@@ -77,7 +77,7 @@ def coordinates(one: OneValue, v: Any, d: int, flat: float = 0.2) -> dict[str, A
 
 def boxes_of(one: OneValue, made: dict[str, Any]) -> Boxes:
     """Return the boxes of a term with these arrays, in balls."""
-    given = Law(tuple(proved(x) for x in made["law"]))
+    given = Law(tuple(law([proved(x) for x in made["law"]])))
     return Boxes.of(Ratio(**{**made, "law": given}, nodes=np.array([-1]), cuts=np.empty(0)), one)
 
 

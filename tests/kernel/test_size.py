@@ -11,7 +11,7 @@ import cvxleak
 
 KERNEL = Path(cvxleak.__file__).parent / "kernel"
 FILES = sorted(KERNEL.glob("*.py"))
-MOST_LINES = 3_184
+MOST_LINES = 3_180
 LONGEST_FUNCTION = 40
 
 LOADS = """
