@@ -291,10 +291,6 @@ class Many:
         r = u @ (b.r + (n + 2) * U * v) + self.r @ (v + b.r)
         return Many(self.m @ b.m, _outward(r * (1 + (n + 8) * 2.0**-50)))
 
-    def swapaxes(self, one: int, other: int) -> Many:
-        """Return it with two axes exchanged."""
-        return Many(self.m.swapaxes(one, other), self.r.swapaxes(one, other))
-
     def soft(self, terms: Sequence[Any]) -> Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.
 

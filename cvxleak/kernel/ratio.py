@@ -21,39 +21,34 @@ z> = <v0R, u> = D(v0R || t) - D(v0R || vR) <= D(v0R || t). A constant added to z
 So a box of z that every fixed point v = law(Ru) is in, and the largest right side on it, bound f.
 
 COORDINATES. For any X (groups by d), Psi (d rows of sum 0) and law of outputs rho, let a = Psi u
-and xi = (R - 1 rho - X Psi) u. Then z = X a + xi + <rho, u>, and a and xi are the numbers <q, u>
-of rows q with sum 0: a box is a range of <q, u> for each of these rows. Let c be its middle, h its
-half widths, and for any numbers p_j
+and xi = (R - 1 rho - X Psi) u. Then z = X a + xi + <rho, u>. For q of sum 0 (Abel), <q, u> = -sum_y
+(q_1 + .. + q_y) (u_{y+1} - u_y), so a and xi are linear in the increments of u, and z is in a and
+the increments, up to a constant. A box is a range of each a_j, and of each increment. Let c be its
+middle, h its half widths, S the matrix with xi = S (u_{y+1} - u_y)_y, and for any numbers p_j
 
-    z^c = X c_a + c_xi,  v^c = law(z^c),  k_g = (sum_j |X_gj - p_j| h_j + h_g) / L.
+    z^c = X c_a + S c,  v^c = law(z^c),  k_g = (sum_j |X_gj - p_j| h_j + sum_y |S_gy| h_y) / L.
 
 A fixed point in the box has v_g ~ v^c_g e^{x_g} with |x_g| <= k_g for L x = (X - 1 p) (a - c_a) +
-xi - c_xi, because z - z^c = L x up to a constant. From this two steps find narrower ranges, in
-which all fixed points of the box still are.
+S (increments - c), because z - z^c = L x up to a constant. ORDER and WIDE find ranges of increments
+in which all fixed points of the box still are; from these follow ranges of a.
+
+ORDER. Put the groups in any order, and let log v_{g+1} - log v_g <= s_g for all fixed points of the
+box: s_g is what z_{g+1} - z_g + base_{g+1} - base_g, divided by L, is at most. Let v^+ have log
+v^+_{g+1} - log v^+_g >= s_g, and rho_g be the largest R_h,y+1 / R_hy of h = g and the groups
+before. Then r_{y+1} / r_y <= sum_g v^+_g rho_g R_gy / sum_g v^+_g R_gy. *Proof.* r_{y+1} <= sum_g
+v_g rho_g R_gy. Divided by r_y this is the mean of rho, which grows with g, for the weights v_g R_gy
+= (v_g / v^+_g) v^+_g R_gy; and v_g / v^+_g falls with g, so that the mean is at most that for the
+weights v^+_g R_gy (Chebyshev).
+
+The same with the groups in the reverse order, and R_gy and R_g,y+1 exchanged, bounds r_y / r_{y+1}.
+Together this is a range of log(r_{y+1} / r_y), and of the increment of u. Where the likelihood
+ratios R_g,y+1 / R_gy grow with g, as those of a count with log-concave noise do, nothing is lost:
+v^+ is what v is at most in the order of likelihood ratios, which R preserves.
 
 WIDE. A fixed point is a multiple of numbers v_g between low_g = v^c_g e^{-k_g} and high_g = v^c_g
-e^{k_g}. So r_{y+1} / r_y is at most theta, the largest sum_g v_g R_g,y+1 / sum_g v_g R_gy of such
-v. Let the groups be in the order of rho_g = R_g,y+1 / R_gy, and N_j, D_j the two sums where the
-first j groups have v_g = low_g, and the others high_g. Then theta <= N_j / D_j for some j. If only
-rho_g <= (1 + delta) rho_h for g before h, theta <= (1 + delta) N_j / D_j for some j.
-
-*Proof.* N - theta D <= 0 for all such v, with equality at v_g = high_g where rho_g > theta, and
-low_g elsewhere: the v of N_j and D_j, if the groups are in order. If they are not, let rho'_g be
-the largest rho_h of h = g and the groups before. It is in order, and at most (1 + delta) rho_g.
-With rho'_g R_gy instead of R_g,y+1 theta is no smaller, and all N_j grow by 1 + delta at most.
-
-With R_gy and R_g,y+1 exchanged the same bounds r_y / r_{y+1}. Together this is a range of the
-increment of u between one output and the next. For q of sum 0 (Abel), <q, u> = -sum_y (q_1 + .. +
-q_y) (u_{y+1} - u_y).
-
-NEAR. Let r^c = v^cR, u^c = log(r^c / t), P_y(g) = v^c_g R_gy / r^c_y. Then u_y = u^c_y + log
-E_{P_y} e^x up to a constant (in y), and log E e^x is in [E x, E x + E(e^k - 1 - k)], by Jensen, by
-log(1 + s) <= s, and because e^x - 1 - x <= e^k - 1 - k for |x| <= k. So with w_g = sum_y q_y
-P_y(g), whose sum is 0, so that <w, L x> = <w, X (a - c_a) + xi - c_xi>,
-
-    <q, u> - <q, u^c> <= (sum_j |(wX)_j| h_j + sum_g |w_g| h_g) / L + <q^+, E(e^k - 1 - k)>,
-
-where q^+ is the positive part; <q, u^c> - <q, u> is at most the same with that of -q.
+e^{k_g}. So r_{y+1} / r_y <= theta, if sum_g high_g (R_g,y+1 - theta R_gy)^+ - low_g (R_g,y+1 -
+theta R_gy)^- <= 0, because that is at least r_{y+1} - theta r_y for the numbers v_g. Likewise for
+r_y / r_{y+1}.
 
 RESIDUAL. On the box, for every law v0, with B = sum_g v^c_g cosh k_g,
 
@@ -68,9 +63,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from itertools import accumulate
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -85,11 +77,16 @@ from cvxleak.kernel.numbers import dot, need, total, xlogx
 from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of, packed
 from cvxleak.kernel.values import OneValue
 
-__all__ = ["Boxes", "Ratio", "Ratios"]
+__all__ = ["Boxes", "Ratio"]
 
 Array = NDArray[np.float64]
 
-GUARD, SLACK = 2.0**-1000, 2.0**-47
+ORDERED, UNORDERED, STEPS = 8, 2, 3
+"""How often a box is narrowed after its cut, by ORDER and by WIDE; and steps towards theta."""
+
+SLACK, MARGIN = 2.0**-47, 2.0**-30
+
+SIDES = np.array([[[1.0]], [[-1.0]]])
 
 AT_ONCE, LARGEST = 1 << 18, 1 << 22
 """About how many entries arrays have for some boxes, and most entries for one."""
@@ -99,17 +96,19 @@ AT_ONCE, LARGEST = 1 << 18, 1 << 22
 class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"]):
     """D(vR || t) + <v, c> + L H(v) <= the largest bound of a leaf, a box of log(vR / t).
 
-    The root is narrowed by WIDE and then by NEAR; a node cuts a range in two, and both parts are
-    narrowed. Every fixed point, and so a v at which f is largest, is in a leaf, and the leaf's
-    bound by RATIO and RESIDUAL is a bound of f there. It says nothing of other v in the leaf.
+    The root is narrowed; a node cuts a range in two, and both parts are narrowed. Every fixed
+    point, and so a v at which f is largest, is in a leaf, and the leaf's bound by RATIO and
+    RESIDUAL is a bound of f there. It says nothing of other v in the leaf.
 
-    `order` lists the outputs of this value in the order of WIDE; the others have probability 0.
-    `psi` is without its last column, which makes its rows sum to 0; rho = `law` R. The tree is by
-    levels: -1 is a leaf, other nodes are the number of a row q that is cut.
+    `order` lists the outputs of this value, whose increments boxes are about; the others have
+    probability 0. `groups` is the order of the groups for ORDER; without one boxes are narrowed by
+    WIDE. `psi` is without its last column, which makes its rows sum to 0; rho =
+    `law` R. The tree is by levels: -1 is a leaf, other nodes are the number of a range that is cut.
     """
 
     law: Law = law_of("N_a")
     order: Any = packed("i")
+    groups: Any = packed("i")
     x: Any = packed("f", "0")
     psi: Any = packed("f", "0")
     nodes: Any = packed("i")
@@ -119,12 +118,15 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         """Need arrays that fit one another."""
         groups, outputs, d = shape.length("N_a"), len(self.order), self.x.shape[1]
         need(0 < d < outputs, "ratio: more functionals than there can be, or none")
-        need((d + groups) * groups * outputs <= LARGEST, "ratio: too many groups and outputs")
+        need(groups * outputs <= LARGEST, "ratio: too many groups and outputs")
         listed = set(self.order.tolist()) & set(range(shape.view.n))
         need(len(listed) == outputs, "ratio: an output twice, or one that does not exist")
+        ranks = self.groups.tolist()
+        need(not ranks or sorted(ranks) == list(range(groups)), "ratio: no order of the groups")
         fits = len(self.x) == groups and self.psi.shape == (d, outputs - 1)
         need(fits, "ratio: coordinates of another value")
-        need(bool(((self.nodes >= -1) & (self.nodes < d + groups)).all()), "ratio: no such range")
+        fits = bool(((self.nodes >= -1) & (self.nodes < d + outputs - 1)).all())
+        need(fits, "ratio: no such range")
 
     @np.errstate(all="ignore")
     def evaluate(self, subject: OneValue, leaf: Leaf) -> arb:
@@ -150,7 +152,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         step = boxes.at_once
 
         def narrowed(ends: Array) -> Array:
-            charge("float operations", 8 * len(ends) * (boxes.size + 1000))
+            charge("float operations", 8 * ORDERED * len(ends) * (boxes.size + 1000))
             for i in range(0, len(ends), step):
                 ends[i : i + step] = boxes.narrowed(ends[i : i + step])
             return ends
@@ -173,55 +175,61 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
 
 
-TABLES = ("rows", "base", "scale", "log_t", "q", "sides", "sums", "gaps")
+TABLES = ("rows", "base", "scale", "log_t", "own", "z", "apart", "below", "weights")
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """The rows q and what else boxes need, in `Many` or in `Balls`.
+    """What boxes need, in `Many` or in `Balls`, with the groups and outputs in their order.
 
-    A box is a table of floats: what <q, u>, and -<q, u>, are at most for each row q. `sides` has
-    the columns q and -q, and `sums` what Abel's sum multiplies the ends of increments with.
+    A box is a table of floats: what a and the increments of u, and their negatives, are at most.
+
+    `own` makes a of increments, `z` makes z of a box, and `apart` what z is in a group more than in
+    the one before, in two ways: of a box, and of increments alone. `below` are R_gy and R_g,y+1,
+    for r_{y+1} / r_y and the reverse, and `weights` the rho_g R_gy of ORDER, likewise.
     """
 
     rows: Any
     base: Any
     scale: Any
     log_t: Any
+    own: Any
+    z: Any
+    apart: Any
+    below: Any
+    weights: Any
     x: Array
-    q: Any
-    sides: Any
-    sums: Any
-    gaps: Any
-    increments: Array
+    ordered: bool
     lift: Callable[[Any], Any] = Balls.of
 
     @classmethod
     def of(cls, term: Ratio, one: OneValue) -> Boxes:
         """Return them in balls; refuse what the lemmas do not hold for."""
-        order = term.order.tolist()
-        charge("ball operations", len(one.rows) * len(order) * (term.x.shape[1] + 10))
+        order, d = term.order.tolist(), term.x.shape[1]
+        charge("ball operations", len(one.rows) * len(order) * (d + 20))
         others = set(range(len(one.log_t))) - set(order)
         for row in one.rows:
             need(all(row.lo[y].is_zero() for y in others), "ratio: an output that is not listed")
             need(all(row.lo[y] > 0 for y in order), "ratio: rows with zeros")
         need(one.scale > 0, "ratio: a multiplier of 0")
-        rows: Any = Balls.of([[row.lo[y] for y in order] for row in one.rows])
+        groups = term.groups.tolist() or range(len(one.rows))
+        rows: Any = Balls.of([[one.rows[g].lo[y] for y in order] for g in groups])
+        base: Any = Balls.of([one.base[g] for g in groups])
         log_t: Any = Balls.of([one.log_t[y] for y in order])
-        base, x = Balls.of(one.base), term.x.astype(float)
         need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
-        psi: Any = Balls.of(term.psi.astype(float))
-        psi = np.concatenate([psi, -psi.sum(1, keepdims=True)], 1)
-        rho = rows.inner(Balls.of(term.law.at(Leaf()))[:, None], 0)
-        q: Any = np.concatenate([psi, rows - rho - (psi * x[:, :, None]).sum(1)]).view(Balls)
-        gaps: Any = log_t[1:] - log_t[:-1]
-        logs = (rows[:, 1:] / rows[:, :-1]).log() - gaps
-        increments = np.stack([logs.upper().max(0), (-logs).upper().max(0)])
-        sides: Any = np.concatenate([q, -q]).T.view(Balls)
-        slopes: Any = np.cumsum(sides, 0)[:-1]
-        sums = np.concatenate([(-slopes).max(0.0), slopes.max(0.0)]).view(Balls)
-        scale = Balls.of([one.scale])
-        return cls(rows, base, scale, log_t, x, q, sides, sums, gaps, increments)
+        law, x, psi = term.law.at(Leaf()), term.x.astype(float)[groups], Balls.of(term.psi)
+        own = _slopes(np.concatenate([psi, -psi.sum(1, keepdims=True)], 1))
+        whole = _slopes(rows - rows.inner(Balls.of([law[g] for g in groups])[:, None], 0))
+        along = Balls.of(x.T)
+        z: Any = np.concatenate([along, whole - own.matmul(along)]).view(Balls)
+        whole = np.concatenate([0.0 * along, whole])
+        apart: Any = np.concatenate([z[:, 1:] - z[:, :-1], whole[:, 1:] - whole[:, :-1]], 1)
+        below: Any = np.stack([rows[:, :-1], rows[:, 1:]]).view(Balls)
+        most = (below[::-1] / below).upper()
+        most = [np.maximum.accumulate(most[0]), np.maximum.accumulate(most[1, ::-1])[::-1]]
+        tables = own, z, apart.view(Balls), below, Balls.of(most) * below
+        ordered = len(term.groups) > 0
+        return cls(rows, base, Balls.of([one.scale]), log_t, *tables, x, ordered)
 
     def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
         """Return them in float balls."""
@@ -230,82 +238,92 @@ class Boxes:
 
     @property
     def size(self) -> int:
-        """How many products a step takes."""
-        return self.rows.m.size * len(self.q.m)
+        """How many products a step takes, about."""
+        return self.z.m.size + self.rows.m.size
 
     @property
     def at_once(self) -> int:
         """How many boxes fit into memory together."""
-        groups, outputs = self.rows.shape
-        return max(1, AT_ONCE // (groups * (len(self.q.m) + outputs)))
+        return max(1, AT_ONCE // self.size)
 
     @property
     def root(self) -> Array:
         """The ranges of all laws."""
-        return self._abel(self.increments[None])[0]
+        return self._joined(self._increments(self.below[::-1] / self.below).max(0)[None])[0]
 
     def narrowed(self, ends: Array) -> Array:
         """Return boxes without what no fixed point is in."""
-        _, v, _, k, _ = self._middle(ends)
-        ends = np.fmin(ends, self._wide(v, k))
-        _, v, _, k, h = self._middle(ends)
-        return np.fmin(ends, self._near(v, k, h))
+        d = self.x.shape[1]
+        narrow, steps = (self._order, ORDERED) if self.ordered else (self._wide, UNORDERED)
+        for _ in range(steps):
+            ends = np.fmin(ends, self._joined(np.fmin(ends[:, :, d:], narrow(ends))))
+        return ends
 
-    def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any, Array]:
-        """Return z^c, v^c, A(z^c), k and h."""
-        d, c = self.x.shape[1], (ends[:, 0] - ends[:, 1]) / 2
+    def _joined(self, increments: Array) -> Array:
+        """Return boxes from ranges of the increments."""
+        own = [side.upper() for side in self._images(increments, self.own)]
+        return np.concatenate([np.stack(own, 1), increments], 2)
+
+    def _increments(self, ratios: Any) -> Array:
+        """Return ranges of increments from what r_{y+1} / r_y, and r_y / r_{y+1}, are at most."""
+        gaps = (self.log_t[1:] - self.log_t[:-1]) * -SIDES
+        return (ratios.log() + gaps).upper().swapaxes(0, 1)
+
+    def _halves(self, ends: Array) -> tuple[Any, Any]:
+        """Return c and h."""
+        c = (ends[:, 0] - ends[:, 1]) / 2
         h = np.nextafter(np.maximum(ends[:, 0] - c, ends[:, 1] + c).clip(0), np.inf)
-        z = self.lift(c[:, None, :d]).inner(self.x) + c[:, d:]
+        return self.lift(c), self.lift(h)
+
+    def _images(self, ends: Array, table: Any) -> tuple[Any, Any]:
+        """Return what products of a table, and their negatives, are at most on boxes."""
+        c, h = self._halves(ends)
+        at, rest = c.matmul(table), h.matmul(abs(table))
+        return rest + at, rest - at
+
+    def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any]:
+        """Return z^c, v^c, A(z^c) and k."""
+        d, (c, h) = self.x.shape[1], self._halves(ends)
+        z, rest = c.matmul(self.z), h[:, d:].matmul(abs(self.z[d:]))
         y = (z + self.base) / self.scale
         top = y.m.max(1)[:, None]
         v = (y - top).exp()
         mass = v.inner(1.0)[:, None]
         v = v / mass
         # Any numbers p do.
-        apart = self.lift(self.x) - (v.m @ self.x)[:, None]
-        k = (abs(apart).inner(h[:, None, :d]) + h[:, d:]) / self.scale
-        return z, v, (self.scale * (mass.log() + top))[:, 0], k, h
+        apart = abs(self.lift(self.x) - (v.m @ self.x)[:, None])
+        k = (apart.inner(h[:, None, :d]) + rest) / self.scale
+        return z, v, (self.scale * (mass.log() + top))[:, 0], k
 
-    def _wide(self, v: Any, k: Any) -> Array:
-        """Return boxes by WIDE."""
+    def _order(self, ends: Array) -> Array:
+        """Return ranges of increments by ORDER."""
+        tilt, sides = self.base[1:] - self.base[:-1], self._images(ends, self.apart)
+        both = zip((tilt, -tilt), (x.reshape(len(ends), 2, -1) for x in sides), strict=True)
+        found = [np.fmin.reduce(((x + t) / self.scale).upper(), axis=1) for t, x in both]
+        # Rounding makes what log v grows by smaller by less than 10 u sum |s|.
+        s = np.array(found) + SLACK * np.abs(found).sum(2, keepdims=True)
+        log_v = SIDES * np.concatenate([0.0 * s[:, :, :1], s], 2).cumsum(2)
+        v = self.lift(log_v - log_v.max(2, keepdims=True)).exp()
+        return self._increments(v.matmul(self.weights) / v.matmul(self.below))
+
+    def _wide(self, ends: Array) -> Array:
+        """Return ranges of increments by WIDE."""
+        _, v, _, k = self._middle(ends)
         top = k.m.max(1)[:, None]
-        high, low = (v * (k - top).exp()).upper(), -(-(v * (-k - top).exp())).upper()
-        most, least = (self.lift(ratios.largest(high, low)).log() for ratios in self._ratios)
-        ends = np.stack([(most - self.gaps).upper(), (least + self.gaps).upper()], 1)
-        return self._abel(np.fmin(ends, self.increments))
-
-    @cached_property
-    def _ratios(self) -> tuple[Ratios, Ratios]:
-        """What bounds r_{y+1} / r_y, and r_y / r_{y+1}."""
-        most, least = self.rows.upper(), np.maximum(-(-self.rows).upper(), 0.0)
-        return Ratios(most[:, 1:], least[:, :-1]), Ratios(most[:, :-1], least[:, 1:])
-
-    def _abel(self, increments: Array) -> Array:
-        """Return boxes from what the increments of u, and their negatives, are at most."""
-        flat = self.lift(increments.reshape(len(increments), -1))
-        return flat.matmul(self.sums).upper().reshape(len(increments), 2, -1)
-
-    @cached_property
-    def _products(self) -> Any:
-        """R_gy q_y, for all q and g."""
-        made = self.rows.swapaxes(0, 1)[:, :, None] * self.q.swapaxes(0, 1)[:, None]
-        return made.reshape(made.shape[0], -1)
-
-    def _near(self, v: Any, k: Any, h: Array) -> Array:
-        """Return boxes by NEAR."""
-        d = self.x.shape[1]
-        r = v.matmul(self.rows)
-        excess = (v * (k.exp() - 1.0 - k)).matmul(self.rows) / r
-        w = (1.0 / r).matmul(self._products).reshape(*v.shape, -1) * v[:, :, None]
-        w = w.swapaxes(1, 2)
-        along = w.matmul(self.lift(self.x))
-        rest = (abs(along).inner(h[:, None, :d]) + abs(w).inner(h[:, None, d:])) / self.scale
-        found = (r.log() - self.log_t).matmul(self.sides) + excess.matmul(self.sides.max(0.0))
-        return (found.reshape(len(h), 2, -1) + rest[:, None]).upper()
+        high, low = ((v * (x - top).exp())[:, :, None] for x in (k, -k))
+        above, below = self.below[::-1, None], self.below[:, None]
+        theta = (v.m @ above.m[:, 0] / (v.m @ below.m[:, 0]))[:, :, None]
+        for _ in range(STEPS):
+            w = np.where(above.m > theta * below.m, high.m, low.m)
+            theta = (w * above.m).sum(2, keepdims=True) / (w * below.m).sum(2, keepdims=True)
+        theta = self.lift(theta * (1 + MARGIN))
+        spare = above - theta * below
+        over = (spare.max(0.0) * high - (-spare).max(0.0) * low).inner(1.0, 2).upper()
+        return self._increments(self.lift(np.where(over <= 0, theta.m[:, :, 0], np.inf)))
 
     def bound(self, ends: Array) -> Any:
         """Return what f is at most at a fixed point in a box, by RATIO and RESIDUAL."""
-        z, v, a, k, _ = self._middle(ends)
+        z, v, a, k = self._middle(ends)
         top = k.m.max(1)[:, None]
         more, less = (k - top).exp(), (-k - top).exp()
         mean = v.inner(more + less)[:, None] / 2.0
@@ -319,36 +337,9 @@ class Boxes:
         return a - v0.inner(z) + spread + rest
 
 
-class Ratios:
-    """The largest ratio of sums of two tables with the same weights (WIDE), in floats.
-
-    The tables are what the R_g,y+1 are at most, and the R_gy at least, which may be 0. A factor
-    that all weights have makes no difference.
-    """
-
-    def __init__(self, upper: Array, lower: Array) -> None:
-        self._order = np.argsort(upper / lower, 0)
-        self._tables = [np.take_along_axis(x, self._order, 0)[..., None] for x in (upper, lower)]
-
-    def largest(self, high: Array, low: Array) -> Array:
-        """Return what the ratio is at most for each row of weights, and each y.
-
-        A sum of G products that are not negative is off by a relative (G + 1) u, and the order of
-        rho by delta = 4 u, but for underflows (of a quotient, too), which GUARD exceeds as D_0 is
-        not large; and quotients that overflow are in any order, after theta <= N_0 / D_G. So what
-        N_j / D_j is as computed is below theta by a relative (2 G + 12) u at most, to first order;
-        SLACK G is 64 G u.
-        """
-        high, low = high.T[self._order], np.maximum(low.T, 0.0)[self._order]
-        sums = []
-        for table in self._tables:
-            below = list(accumulate(low * table))
-            above = list(accumulate((high * table)[::-1]))[::-1]
-            sums.append([above[0], *map(add, below[:-1], above[1:]), below[-1]])
-        ratios = ((n + GUARD) / (d - GUARD) for n, d in zip(*sums, strict=True))
-        sound = (sums[1][-1] > 2 * GUARD) & (sums[0][0] + sums[1][0] < 2.0**20)
-        found = reduce(np.maximum, ratios) * (1 + SLACK * len(self._order))
-        return np.where(sound, found, np.inf).T
+def _slopes(q: Any) -> Any:
+    """Return the matrix that makes <q, u>, for rows q of sum 0, of the increments of u."""
+    return -np.cumsum(q, 1)[:, :-1].T.view(Balls)
 
 
 def _tilted(v: Array, slopes: Array, k: Array) -> Array:

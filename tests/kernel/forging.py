@@ -86,6 +86,7 @@ RATIO = {
     "rule": "ratio",
     "law": [1, 1, 1],
     "order": pack([0, 1, 2], "<i4"),
+    "groups": pack([], "<i4"),
     "x": pack([[1.0], [0.0], [-1.0]], "<f8"),
     "psi": pack([[1.0, 0.0]], "<f8"),
     "nodes": pack([-1], "<i4"),

@@ -17,6 +17,8 @@ from cvxleak.kernel.terms import Law, Shape
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row, View
 
+FLOATS = ("x", "psi", "cuts")
+
 
 def one_value(rows: Any, counts: Any, scale: float, t: Any, c: Any = None) -> OneValue:
     """Return the groups of a value in balls, from numbers over their sums."""
@@ -61,7 +63,9 @@ def ascent(one: OneValue, starts: Any = None, steps: int = 3000) -> tuple[Any, A
     return found[best], v[best]
 
 
-def coordinates(one: OneValue, v: Any, d: int, flat: float = 0.2) -> dict[str, Any]:
+def coordinates(
+    one: OneValue, v: Any, d: int, flat: float = 0.2, ordered: bool = True
+) -> dict[str, Any]:
     """Return a term's arrays: the leading functionals of a mixture of v and the uniform law."""
     rows, *_ = floats(one)
     w = (1 - flat) * v + flat / len(v)
@@ -72,7 +76,15 @@ def coordinates(one: OneValue, v: Any, d: int, flat: float = 0.2) -> dict[str, A
     order = np.argsort(right[0] / np.sqrt(r))
     low = np.maximum(v, 1e-12)
     psi = (right[:d] * np.sqrt(r))[:, order[:-1]]
-    return {"law": (low / low.sum()).tolist(), "order": order, "x": m @ right[:d].T, "psi": psi}
+    x = m @ right[:d].T
+    groups = np.argsort(x[:, 0]) if ordered else np.empty(0, int)
+    return {
+        "law": (low / low.sum()).tolist(),
+        "order": order,
+        "groups": groups,
+        "x": x,
+        "psi": psi,
+    }
 
 
 def boxes_of(one: OneValue, made: dict[str, Any]) -> Boxes:
@@ -82,10 +94,17 @@ def boxes_of(one: OneValue, made: dict[str, Any]) -> Boxes:
 
 
 def search(
-    one: OneValue, v: Any, target: float, *, d: int = 2, limit: int = 4000, batch: int = 64
+    one: OneValue,
+    v: Any,
+    target: float,
+    *,
+    d: int = 2,
+    limit: int = 4000,
+    batch: int = 64,
+    ordered: bool = True,
 ) -> tuple[dict[str, Any] | None, int]:
     """Return a term that f <= target, or None where `limit` nodes are too few; and the nodes."""
-    made = coordinates(one, v, d)
+    made = coordinates(one, v, d, ordered=ordered)
     boxes, children = boxes_of(one, made).lifted(Many.table), {}
     sizes = boxes.x.shape[1]
     heap: list[tuple[float, int, Any]] = []
@@ -126,10 +145,10 @@ def written(made: dict[str, Any], children: dict[int, tuple[int, int, int, float
         nodes += [children[place][2] if place in children else -1 for place in level]
         cuts += [cut for *_, cut in inner]
         level = [child for one, other, *_ in inner for child in (one, other)]
-    arrays = {"order": made["order"], "nodes": nodes}, {**made, "cuts": cuts}
+    integers = {"order": made["order"], "groups": made["groups"], "nodes": nodes}
     return {
         "rule": "ratio",
         "law": made["law"],
-        **{name: pack(x, "<i4") for name, x in arrays[0].items()},
-        **{name: pack(arrays[1][name], "<f8") for name in ("x", "psi", "cuts")},
+        **{name: pack(x, "<i4") for name, x in integers.items()},
+        **{name: pack(x, "<f8") for name, x in {**made, "cuts": cuts}.items() if name in FLOATS},
     }

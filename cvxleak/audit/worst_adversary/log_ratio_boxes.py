@@ -1,7 +1,7 @@
-"""Boxes of functionals of log(vR / t), as the kernel's rule `ratio` has them, in floats.
+"""Boxes of functionals and increments of log(vR / t), as the kernel's rule `ratio` has them.
 
-`cvxleak.kernel.ratio` has the formulas and their proofs. These are the same for many boxes at once,
-by products of matrices, without error bounds.
+`cvxleak.kernel.ratio` has the formulas and their proofs. These are the same in floats, for many
+boxes at once, without error bounds.
 """
 
 from __future__ import annotations
@@ -16,144 +16,153 @@ from cvxleak.audit.worst_adversary.group import LEAST
 from cvxleak.audit.worst_adversary.time_sharing import Value, short
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
-from cvxleak.kernel.ratio import Ratios
+from cvxleak.kernel.ratio import MARGIN, ORDERED, SIDES, STEPS, UNORDERED
 
 __all__ = ["LogRatioBoxes"]
 
 FUNCTIONALS = 3
-"""With 2 a count of 30 people with geometric noise stays open; where 2 are enough, 3 take up to
-one and a half times the nodes."""
+"""With 1 a count of 40 people with Gaussian noise stays open; with 2 or 4 boxes are as many."""
+
+SAME = 1e-9
+"""Likelihood ratios that fall by less with the group do so by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogRatioBoxes:
     """What boxes of one value need.
 
-    A box is a table of what <q, u>, and -<q, u>, are at most for each row q. The rows are the
-    functionals Psi, and the residuals R - 1 rho - X Psi of the groups.
+    A box is a table of what the functionals Psi u and the increments of u, and their negatives, are
+    at most.
 
     Attributes
     ----------
-    rows, base, scale, log_t
-        R, base, L and log t, of the outputs that are reached, in their order.
-    order : array of int
-        These outputs.
-    law, x, psi : array
-        What a term holds: a law v with rho = vR, X, and Psi without the last column.
+    rows, base, scale, log_t, law, x, psi
+        R, base, L and log t; a law v with rho = vR, X, and Psi without the last column.
+    outputs, groups : array of int
+        The outputs that are reached and the groups, in the order that they have here.
+    ordered : bool
+        Whether likelihood ratios grow with the group, so that boxes are narrowed by ORDER.
     """
 
     rows: Array
     base: Array
     scale: float
     log_t: Array
-    order: NDArray[np.intp]
     law: Array
     x: Array
     psi: Array
+    outputs: NDArray[np.intp]
+    groups: NDArray[np.intp]
+    ordered: bool
 
     @classmethod
     def of(cls, value: Value, base: Array, scale: float, log_t: Array, v: Array) -> LogRatioBoxes:
         """Return those whose functionals leave the residuals least."""
-        used = value.used
-        rows, law = value.rows[:, used], short(np.maximum(v, LEAST))
+        order, groups = _orders(value.rows[:, value.used])
+        outputs, law = value.used[order], short(np.maximum(v, LEAST))[groups]
+        rows = value.rows[groups][:, outputs]
+        logs = np.diff(np.log(rows), axis=1)
+        ordered = bool((np.diff(logs, axis=0) > -SAME).all())
         rho = law @ rows / law.sum()
-        # The outputs in the order of what tells most under v.
-        m = np.sqrt(law)[:, None] * (rows - rho) / np.sqrt(rho)
-        order = np.argsort(
-            np.linalg.svd(m, full_matrices=False)[2][0] / np.sqrt(rho), kind="stable"
-        )
-        rows, rho = rows[:, order], rho[order]
-        x, psi = _functionals(rows - rho, np.ptp(np.diff(np.log(rows), axis=1), axis=0))
+        x, psi = _functionals(rows - rho, np.ptp(logs, axis=0))
         size = np.sqrt((psi**2 / rho).sum(axis=1))
-        psi, used = short(psi / size[:, None])[:, :-1], used[order]
-        return cls(rows, base, scale, log_t[used], used, law, short(x * size), psi)
+        found = law, short(x * size), short(psi / size[:, None])[:, :-1], outputs, groups
+        return cls(rows, base[groups], scale, log_t[outputs], *found, ordered)
 
     @cached_property
-    def q(self) -> Array:
-        """The rows q, which sum to 0."""
-        psi = np.concatenate([self.psi, -self.psi.sum(axis=1, keepdims=True)], axis=1)
-        rho = self.law @ self.rows / self.law.sum()
-        return np.concatenate([psi, self.rows - rho - self.x @ psi])
+    def _own(self) -> Array:
+        """What makes Psi u of increments."""
+        return _slopes(np.concatenate([self.psi, -self.psi.sum(axis=1, keepdims=True)], axis=1))
 
     @cached_property
-    def sums(self) -> Array:
-        """The sums of each q up to an output."""
-        return np.cumsum(self.q, axis=1)[:, :-1]
+    def _whole(self) -> Array:
+        """What makes z of increments."""
+        return _slopes(self.rows - self.law @ self.rows / self.law.sum())
 
     @cached_property
-    def increments(self) -> Array:
-        """What the increments of u, and their negatives, are at most for all v."""
-        logs = np.diff(np.log(self.rows), axis=1) - np.diff(self.log_t)
-        return np.stack([logs.max(axis=0), -logs.min(axis=0)])
+    def _z(self) -> Array:
+        """What makes z of a box."""
+        return np.concatenate([self.x.T, self._whole - self._own @ self.x.T])
+
+    @cached_property
+    def _sides(self) -> tuple[Array, Array, Array]:
+        """R_g,y+1 and R_gy, and the reverse; and what the first have to be moved by for u."""
+        below = np.stack([self.rows[:, :-1], self.rows[:, 1:]])
+        return below[::-1], below, np.diff(self.log_t) * -SIDES
+
+    @cached_property
+    def _apart(self) -> Array:
+        """What makes, of a box, what z is in a group more than in the one before, in two ways."""
+        whole = np.concatenate([0 * self.x.T, self._whole])
+        return np.concatenate([np.diff(self._z, axis=1), np.diff(whole, axis=1)], axis=1)
 
     @property
     def root(self) -> Array:
         """The box of all laws."""
-        return self._abel(self.increments[None])[0]
+        above, below, gaps = self._sides
+        return self._joined((np.log(above / below) + gaps).max(axis=1)[None])[0]
+
+    @property
+    def work(self) -> float:
+        """Multiplications for a box."""
+        size = self.rows.size
+        return 3.0 * ORDERED * (size + 1500) if self.ordered else 75.0 * UNORDERED * (size + 100)
 
     def narrowed(self, ends: Array) -> Array:
         """Return boxes without what no fixed point is in."""
-        _, v, _, k, _ = self.middle(ends)
-        ends = np.fmin(ends, self._wide(v, k))
-        _, v, _, k, h = self.middle(ends)
-        return np.fmin(ends, self._near(v, k, h))
-
-    def middle(self, ends: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return z^c, v^c, A(z^c), k and h."""
         d = self.x.shape[1]
-        c, h = (ends[:, 0] - ends[:, 1]) / 2, np.maximum(ends.sum(axis=1) / 2, 0)
-        z = c[:, :d] @ self.x.T + c[:, d:]
+        narrow, steps = (self._order, ORDERED) if self.ordered else (self._wide, UNORDERED)
+        for _ in range(steps):
+            ends = np.fmin(ends, self._joined(np.fmin(ends[:, :, d:], narrow(ends))))
+        return ends
+
+    def _joined(self, increments: Array) -> Array:
+        """Return boxes from ranges of the increments."""
+        own = np.stack(_images(increments, self._own), axis=1)
+        return np.concatenate([own, increments], axis=2)
+
+    def middle(self, ends: Array) -> tuple[Array, Array, Array, Array]:
+        """Return z^c, v^c, A(z^c) and k."""
+        d, (c, h) = self.x.shape[1], _halves(ends)
+        z, rest = c @ self._z, h[:, d:] @ np.abs(self._z[d:])
         y = (z + self.base) / self.scale
         top = y.max(axis=1, keepdims=True)
         v = np.exp(y - top)
         mass = v.sum(axis=1, keepdims=True)
         v /= mass
         apart = np.abs(self.x - (v @ self.x)[:, None])
-        k = (np.einsum("bgj,bj->bg", apart, h[:, :d]) + h[:, d:]) / self.scale
-        return z, v, self.scale * (np.log(mass) + top)[:, 0], k, h
+        k = (np.einsum("bgj,bj->bg", apart, h[:, :d]) + rest) / self.scale
+        return z, v, self.scale * (np.log(mass) + top)[:, 0], k
 
-    def _wide(self, v: Array, k: Array) -> Array:
-        """Return boxes by WIDE."""
-        top, gaps = k.max(axis=1, keepdims=True), np.diff(self.log_t)
-        high, low = v * np.exp(k - top), v * np.exp(-k - top)
-        ends = [np.log(ratios.largest(high, low)) for ratios in self._ratios]
-        return self._abel(
-            np.fmin(np.stack([ends[0] - gaps, ends[1] + gaps], axis=1), self.increments)
-        )
+    def _order(self, ends: Array) -> Array:
+        """Return ranges of increments by ORDER, if likelihood ratios grow with the group."""
+        above, below, gaps = self._sides
+        both = np.stack(_images(ends, self._apart)).reshape(2, len(ends), 2, -1)
+        s = (np.fmin(both[:, :, 0], both[:, :, 1]) + SIDES * np.diff(self.base)) / self.scale
+        log_v = SIDES * np.concatenate([0 * s[:, :, :1], s], axis=2).cumsum(axis=2)
+        v = np.exp(log_v - log_v.max(axis=2, keepdims=True))
+        return (np.log(v @ above / (v @ below)) + gaps).swapaxes(0, 1)
 
-    @cached_property
-    def _ratios(self) -> tuple[Ratios, Ratios]:
-        """What bounds r_{y+1} / r_y, and r_y / r_{y+1}."""
-        first, second = self.rows[:, :-1], self.rows[:, 1:]
-        return Ratios(second, first), Ratios(first, second)
-
-    def _abel(self, increments: Array) -> Array:
-        """Return boxes from what the increments of u, and their negatives, are at most."""
-        high, low = increments[:, 0], -increments[:, 1]
-        at = (high + low) / 2 @ -self.sums.T
-        rest = (high - low) / 2 @ np.abs(self.sums).T
-        return np.stack([rest + at, rest - at], axis=1)
-
-    @cached_property
-    def _products(self) -> Array:
-        """R_gy q_y, for all q and g."""
-        return (self.rows.T[:, :, None] * self.q.T[:, None]).reshape(self.rows.shape[1], -1)
-
-    def _near(self, v: Array, k: Array, h: Array) -> Array:
-        """Return boxes by NEAR."""
-        d, q = self.x.shape[1], self.q.T
-        r = v @ self.rows
-        excess = (v * (np.expm1(k) - k)) @ self.rows / r
-        w = v[:, :, None] * (1 / r @ self._products).reshape(*v.shape, -1)
-        rest = np.einsum("bjq,bj->bq", np.abs(self.x.T @ w), h[:, :d])
-        rest += np.einsum("bgq,bg->bq", np.abs(w), h[:, d:])
-        at = (np.log(r) - self.log_t) @ q
-        sides = [(at, np.maximum(q, 0)), (-at, np.maximum(-q, 0))]
-        return np.stack([x + rest / self.scale + excess @ part for x, part in sides], axis=1)
+    def _wide(self, ends: Array) -> Array:
+        """Return ranges of increments by WIDE."""
+        _, v, _, k = self.middle(ends)
+        above, below, gaps = self._sides
+        top = k.max(axis=1, keepdims=True)
+        high, low = ((v * np.exp(x - top))[:, :, None] for x in (k, -k))
+        theta = (v @ above / (v @ below))[:, :, None]
+        above, below = above[:, None], below[:, None]
+        for _ in range(STEPS):
+            w = np.where(above > theta * below, high, low)
+            theta = (w * above).sum(axis=2, keepdims=True) / (w * below).sum(axis=2, keepdims=True)
+        theta *= 1 + MARGIN
+        spare = above - theta * below
+        over = (np.maximum(spare, 0) * high + np.minimum(spare, 0) * low).sum(axis=2)
+        found = np.log(np.where(over <= 0, theta[:, :, 0], np.inf)) + gaps
+        return found.swapaxes(0, 1)
 
     def bounds(self, ends: Array) -> Array:
         """Return what f is at most at a fixed point in each box, by RATIO and RESIDUAL."""
-        z, v, a, k, _ = self.middle(ends)
+        z, v, a, k = self.middle(ends)
         top = k.max(axis=1, keepdims=True)
         more, less = np.exp(k - top), np.exp(-k - top)
         mean = (v * (more + less)).sum(axis=1, keepdims=True) / 2
@@ -164,6 +173,35 @@ class LogRatioBoxes:
         spread = (r * (np.log(r) - self.log_t)).sum(axis=1)
         rest = (np.log(mean) + top)[:, 0] + np.abs(slopes - k * v0).sum(axis=1)
         return a - (v0 * z).sum(axis=1) + spread + self.scale * rest
+
+
+def _slopes(q: Array) -> Array:
+    """Return the matrix that makes <q, u>, for rows q of sum 0, of the increments of u."""
+    return -np.cumsum(q, axis=1)[:, :-1].T
+
+
+def _halves(ends: Array) -> tuple[Array, Array]:
+    """Return c and h."""
+    return (ends[:, 0] - ends[:, 1]) / 2, np.maximum(ends.sum(axis=1) / 2, 0)
+
+
+def _images(ends: Array, table: Array) -> tuple[Array, Array]:
+    """Return what products of a table with numbers in ranges, and their negatives, are at most."""
+    c, h = _halves(ends)
+    at, rest = c @ table, h @ np.abs(table)
+    return rest + at, rest - at
+
+
+def _orders(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the outputs and the groups in the order of likelihood ratios, where they have one.
+
+    It is that of the two groups, and the two outputs, that are farthest apart.
+    """
+    rho = rows.mean(axis=0)
+    along = np.linalg.svd((rows - rho) / np.sqrt(rho), full_matrices=False)[0][:, 0]
+    logs = np.log(rows)
+    order = np.argsort(logs[along.argmax()] - logs[along.argmin()], kind="stable")
+    return order, np.argsort(logs[:, order[-1]] - logs[:, order[0]], kind="stable")
 
 
 def _functionals(residuals: Array, widths: Array) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ At the t and the multipliers of a `TimeSharing` bound what is to be proved, for 
     phi = max_v D(vR || t) + <v, base> + L H(v).
 
 All maximizers are fixed points v = law(Ru) with u = log(vR / t), if no R_gy is 0. The kernel's rule
-bounds them on boxes: ranges of some functionals of u, and of the residuals of R_g u. A box is
+bounds them on boxes: ranges of some functionals of u, and of its increments. A box is
 narrowed to where fixed points can be, and then cut across the functional that matters most. See
 `cvxleak.kernel.ratio`, whose formulas are evaluated here in floats.
 """
@@ -56,7 +56,7 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
     @np.errstate(all="ignore")
     def _narrowed(self, ends: Array) -> tuple[Array, list[float]]:
         """Return boxes without what no fixed point is in, and their bounds."""
-        spend(len(ends) * (len(self.boxes.q) + 120) * self.boxes.rows.size)
+        spend(len(ends) * self.boxes.work)
         ends = self.boxes.narrowed(ends)
         bounds = self.boxes.bounds(ends)
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
@@ -102,14 +102,16 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         splits, _ = self.levels()
         nodes = np.array([-1 if split is None else split[0] for split in splits])
         boxes = self.boxes
-        law, order, x = boxes.law, boxes.order, boxes.x
+        outputs, groups = boxes.outputs, boxes.groups
         if reversed_outputs:
-            law, order, x = law[::-1], reversed_outputs - 1 - order, x[::-1]
+            outputs, groups = reversed_outputs - 1 - outputs, len(groups) - 1 - groups
+        back = np.argsort(groups)
         return {
             "rule": "ratio",
-            "law": pack(law, "<f4"),
-            "order": pack(order, "<i4"),
-            "x": pack(x, "<f4"),
+            "law": pack(boxes.law[back], "<f4"),
+            "order": pack(outputs, "<i4"),
+            "groups": pack(groups if boxes.ordered else [], "<i4"),
+            "x": pack(boxes.x[back], "<f4"),
             "psi": pack(boxes.psi, "<f4"),
             "nodes": pack(nodes, "<i4"),
             "cuts": pack([split[1] for split in splits if split is not None], "<f4"),

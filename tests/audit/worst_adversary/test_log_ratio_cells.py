@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -142,9 +140,11 @@ def test_boxes_are_the_kernels():
     with precision(), np.errstate(all="ignore"):
         one = one_value(value.rows, [1] * len(value.rows), scale, t)
         boxes = LogRatioBoxes.of(value, np.zeros(len(v)), scale, np.log(t), v)
-        arrays: Any = {name: getattr(boxes, name) for name in ("order", "x", "psi")}
-        law = (boxes.law / boxes.law.sum()).tolist()
-        kernel = boxes_of(one, {"law": law, **arrays}).lifted(Many.table)
+        back = np.argsort(boxes.groups)
+        arrays = {"order": boxes.outputs, "x": boxes.x[back], "psi": boxes.psi}
+        law = (boxes.law[back] / boxes.law.sum()).tolist()
+        groups = boxes.groups if boxes.ordered else np.empty(0, int)
+        kernel = boxes_of(one, {"law": law, "groups": groups, **arrays}).lifted(Many.table)
         assert boxes.root == pytest.approx(kernel.root, abs=1e-12)
         for width in (1.0, 0.3, 0.1, 0.01):
             ends = boxes.root * width * rng.random((20, 2, 1))
