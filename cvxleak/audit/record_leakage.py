@@ -23,7 +23,7 @@ from cvxleak.model import Gain, Lumped, Mechanism, Prior, RealOutput, Shannon
 from cvxleak.model.gain import FORMS, Form, gain_instance
 from cvxleak.model.gain_form import GainForm
 from cvxleak.model.knowledge import Knowledge
-from cvxleak.model.knowledge.binding import as_knowledge
+from cvxleak.model.knowledge.binding import as_knowledge, exchangeable
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.model.restricted import restrict
@@ -35,6 +35,9 @@ __all__ = ["RecordLeakage", "group_leakage", "record_leakage"]
 
 TOLERANCE = 1e-4
 """Relative gap that is asked for if none is, as of most problems of the bank."""
+
+PAIRS = 1 << 22
+"""Most joint values of all audited groups of records together, times the values of the query."""
 
 SHANNON = Shannon()
 
@@ -151,19 +154,21 @@ class RecordLeakage(Problem):
             )
         group = None if records is None else space.group(records)
         size = whole_number(size if group is None else len(group), "size", 1, space.records)
+        known = as_knowledge(adversaries, mechanism.query)
+        sizes = _values(mechanism, size, group, known)
         self._hold(
             mechanism=mechanism,
             entropy_floor=floor,
             records=group,
             size=size,
-            adversaries=as_knowledge(adversaries, mechanism.query),
+            adversaries=known,
             gain=gain_instance(gain),
             form=one_of(form, FORMS, "form"),
             name="record leakage" if size == 1 else f"leakage about {size} records",
         )
         if not self.told.is_leakage:
             self._hold(name=self.told.name)
-            self._check_gain()
+            self._check_gain(sizes)
             self._hold(unit=self.told.unit)
 
     @property
@@ -181,16 +186,13 @@ class RecordLeakage(Problem):
             subject = " and ".join(f"record {i}" for i in self.records)
         return self.told.meaning(subject, "any adversary with at least this much uncertainty")
 
-    def _check_gain(self) -> None:
+    def _check_gain(self, sizes: Sequence[int]) -> None:
         if isinstance(self.mechanism.noise, RealOutput):
             raise ValidationError(
                 f"gain: found {self.gain!r} ({self.form}) for a real-valued output, for which "
                 "only the rise of Shannon's gain is supported; audit rounded noise, or noise on "
                 "a grid"
             )
-        shape = self.mechanism.space.shape
-        groups = self.mechanism.groups(self.size) if self.records is None else [self.records]
-        sizes = sorted({math.prod(shape[i] for i in group) for group in groups})
         self._hold(gain=provable_gain(self.gain, *sizes))
         for k in sizes:
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
@@ -330,6 +332,23 @@ class RecordLeakage(Problem):
             center = worst.weights if worst.records == start.records else start.weights
         stored = points_of(bound, start.records)
         return mixtures(start.weights, center, lambda w: replace(start, weights=w), stored)
+
+
+def _values(
+    mechanism: Mechanism, size: int, group: tuple[int, ...] | None, known: Sequence[Knowledge]
+) -> list[int]:
+    """Return how many joint values audited groups have, if these are few enough to list."""
+    query, shape = mechanism.query, mechanism.space.shape
+    query.check_fibers(group or sorted(range(len(shape)), key=shape.__getitem__)[-size:])
+    groups = [group] if group else mechanism.groups(size, exchangeable(query, known))
+    sizes = [math.prod(shape[i] for i in one) for one in groups]
+    if sum(sizes) * len(query.values) > PAIRS:
+        raise ValidationError(
+            f"records: found none; there are {len(groups)} kinds of groups of {size} records with "
+            f"{sum(sizes)} joint values, and the query has {len(query.values)}; at most {PAIRS} "
+            "pairs can be audited together, so name one group"
+        )
+    return sorted(set(sizes))
 
 
 def record_leakage(

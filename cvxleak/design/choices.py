@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxleak.audit.worst_adversary.choices import ROUGH, leakages, places_of
+from cvxleak.audit.worst_adversary.choices import ROUGH, entropies, leakages, places_of
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 
@@ -41,9 +41,7 @@ def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, 
     if places is None:
         return []
     learned, _, inputs = leakages(lumped.rows[places], np.eye(places.shape[1]), None, sharp=ROUGH)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(inputs > 0, np.log(inputs), 0.0)
-    doubt = (inputs * (lumped.log_multiplicity[places] - logs)).sum(axis=1)
+    doubt = entropies(lumped, places, inputs)
     able = np.flatnonzero(doubt >= floor)
     able = able[np.argsort(-doubt[able], kind="stable")]
     _, same = np.unique(lumped.rows, axis=0, return_inverse=True)

@@ -37,7 +37,7 @@ def kinds_of_groups(parts: Sequence[Sequence[int]], size: int) -> list[tuple[int
                 longer.append(((*group, parts[later][0]), later, 1))
             if len(longer) > GROUP_LIMIT:
                 raise ValidationError(
-                    f"k: there are more than {GROUP_LIMIT} kinds of groups of {size} records"
+                    f"size: there are more than {GROUP_LIMIT} kinds of groups of {size} records"
                 )
         partial = longer
     return sorted(tuple(sorted(group)) for group, _, _ in partial)

@@ -111,7 +111,7 @@ class AdditiveQuery(Query):
     def fibers(self, records: int | Sequence[int]) -> list[dict[int, int]]:
         """Count the contexts of each joint value by query value (see `Query.fibers`)."""
         group = self.space.group(records)
-        self._check_fibers(group)
+        self.check_fibers(group)
         others = self._counts(group)
         by_shift: dict[Total, dict[int, int]] = {}
         result = []

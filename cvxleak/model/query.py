@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -158,11 +159,14 @@ class Query(Stored, ABC):
                 )
         return values
 
-    def _check_fibers(self, group: tuple[int, ...]) -> None:
-        values = math.prod(self.space.shape[i] for i in group)
+    def check_fibers(self, group: Sequence[int]) -> None:
+        """Refuse a group of records whose contexts are too many to count (see `fibers`)."""
+        # By powers: of a million records one after the other, each product is a long one.
+        sizes = Counter(self.space.shape[i] for i in group)
+        values = math.prod(k**count for k, count in sizes.items())
         if values * len(self.values) > FIBER_LIMIT:
             raise ValidationError(
-                f"records: these {len(group)} have {short(values)} joint values, and the query "
+                f"records: {len(group)} of them have {short(values)} joint values, and the query "
                 f"{len(self.values)}; at most {FIBER_LIMIT} pairs can be counted"
             )
 

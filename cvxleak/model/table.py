@@ -83,7 +83,7 @@ class TableQuery(Query):
     def fibers(self, records: int | Sequence[int]) -> list[dict[int, int]]:
         """Count the contexts of each joint value by query value (see `Query.fibers`)."""
         group = self.space.group(records)
-        self._check_fibers(group)
+        self.check_fibers(group)
         moved = np.moveaxis(self.places, group, range(len(group)))
         size = math.prod(self.space.shape[i] for i in group)
         result = []

@@ -564,6 +564,22 @@ def test_bad_arguments():
         group_leakage(mechanism, 1.0, 4)
 
 
+def test_groups_with_too_many_values_are_refused_before_any_is_listed():
+    mechanism = modular_sum(70, 2, 0.1)
+    with pytest.raises(ValidationError, match=r"^records: 64 of them have .*10\^19 joint values"):
+        group_leakage(mechanism, 10.0, 64)
+    with pytest.raises(ValidationError, match=r"^records: 20 of them have 1048576 joint values"):
+        record_leakage(mechanism, 10.0, records=range(20))
+
+    # 142,506 groups of 32 values each, all of which may be the worst.
+    query = AdditiveQuery(RecordSpace.binary(30), [(0, i) for i in range(30)], modulus=31)
+    mechanism = Mechanism(query, np.eye(31))
+    with pytest.raises(ValidationError, match=r"^size: there are more than 100000 kinds of groups"):
+        group_leakage(mechanism, 10.0, 5)
+    with pytest.raises(ValidationError, match=r"^records: found none; there are 27405 kinds"):
+        group_leakage(mechanism, 10.0, 4)
+
+
 def test_the_proof_keeps_what_the_search_found():
     # Near log|X| most cells are out of reach, and their multipliers large.
     mechanism = modular_sum(10_000, 5, 0.2)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import qr
 
 from cvxleak.audit.worst_adversary.group import LEAST, Group
@@ -61,8 +60,8 @@ class AdversaryClass:
         points = [view.limits[j] for j in self._balls if limits.bounds[j] <= self._margin]
         self._points = [ball.center(view.counts) for ball in points if ball.center is not None]
         # Scaled, so that units do not matter.
-        size = np.maximum(np.abs(limits.coefficients).max(axis=1, initial=0.0), 1e-300)
-        size[self._balls] = 1.0
+        size = np.abs(limits.coefficients).max(axis=1, initial=0.0)
+        size[(size < 1e-300) | (limits.shares > 0)] = 1.0
         self._c, self._d = limits.coefficients / size[:, None], limits.bounds / size
         if len(view.limits):
             self.center = self._doubtful(self._inside() if self._most else self.center)
@@ -115,12 +114,10 @@ class AdversaryClass:
         """
         import cvxpy as cp
 
-        n = len(self.center)
-        inequalities = sparse.vstack([-sparse.eye(n), sparse.csr_matrix(self._c[self._most])])
-        sides = np.concatenate([np.zeros(n), self._d[self._most]])
-        q, a, slack = cp.Variable(n), cp.Variable(), cp.Variable(len(sides))
-        rules: list[Any] = [slack >= 0, slack <= 1, a >= 1, a <= 1 / HAIR]
-        rules += [inequalities @ q + slack <= sides * a, cp.sum(q) == a]
+        n, c, d = len(self.center), self._c[self._most], self._d[self._most]
+        q, a, slack = cp.Variable(n), cp.Variable(), cp.Variable(n + len(d))
+        rules: list[Any] = [slack >= 0, slack <= 1, a >= 1, a <= 1 / HAIR, cp.sum(q) == a]
+        rules += [slack[:n] <= q, c @ q + slack[n:] <= d * a]
         status = attempt(cp.Problem(cp.Maximize(cp.sum(slack)), rules))
         if q.value is None or a.value is None or slack.value is None:
             if "infeasible" not in status:

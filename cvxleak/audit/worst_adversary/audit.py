@@ -20,13 +20,17 @@ from cvxleak.audit.worst_adversary.loop import GroupSearch, Progress
 from cvxleak.audit.worst_adversary.real_outputs import BALL_SECONDS, RealCells
 from cvxleak.core.clock import Clock, Stop, check_progress
 from cvxleak.core.clock import Progress as Report
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.core.validation import Array, generator
+from cvxleak.core.wording import counted
 from cvxleak.core.work import METER
+from cvxleak.kernel.budget import limited
 from cvxleak.kernel.claims import rules
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.numbers import RefusedError, ball, lower, precision, rational, upper
+from cvxleak.kernel.view import ROUNDING
+from cvxleak.model.restricted import restrict
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs.format import plain
@@ -74,22 +78,17 @@ class Audit:
         self._rng, self._report = generator(rng), report
         if not like:
             self.content = content_of(problem)
-            try:
-                with precision():
-                    self._statement = RecordLeakage.read(self.content)
-            except RefusedError as error:
-                raise ValidationError(
-                    f"adversaries: what they know excludes values of a record ({error}); leave "
-                    "these out of its alphabet, and of the matrix of a gain"
-                ) from error
+            self._statement = _read(problem, self.content)
         else:
             self._statement, self.content = like[0].at(problem)
         self._records = like[0]._records if like else self._representatives()
         views = self._statement.views
-        self._same = [
-            next((i for i in range(place) if same(view, views[i])), place)
-            for place, view in enumerate(views)
-        ]
+
+        def alike(i: int, j: int) -> bool:
+            return i == j or (views[i].counts == views[j].counts and same(views[i], views[j]))
+
+        places = range(len(views))
+        self._same = [next(i for i in places if alike(i, j)) for j in places]
         self._real = RealCells(problem.mechanism, self._statement) if self._output else None
         self._searches = self._made([one._searches for one in like])
         self._known: Found | None = None
@@ -245,9 +244,9 @@ class Audit:
             # Near log|X| a sharper bound may prove less: its multipliers are larger.
             ends, above = (ends[0], known.upper), known.parts[2]
         problem = self.problem
-        counted: dict[str, Any] = {"nodes": self.nodes, "work": self._work}
+        stats: dict[str, Any] = {"nodes": self.nodes, "work": self._work}
         if self._real is not None:
-            counted["cells"] = self._real.views[0].n
+            stats["cells"] = self._real.views[0].n
         # S is not looked for beyond what shows whether it is within the tolerance.
         sharing = [
             min(one.sharing.bound, max(one.sharing.least, one.ascent.value))
@@ -255,13 +254,13 @@ class Audit:
             if one.sharing
         ]
         if sharing:
-            counted["time_sharing"] = max(sharing)
+            stats["time_sharing"] = max(sharing)
         self._known = Found(
             *ends,
             Adversary(problem.mechanism, records, weights, problem.adversaries),
             (self.content, below, above),
             {"entropy_floor": -search.ascent.multiplier},
-            {"method": _method(above, self._output), **counted},
+            {"method": _method(above, self._output), **stats},
         )
         if not self._statement.views[place].exact:
             attained = min(max(self.lower, ends[0]), ends[1])
@@ -287,12 +286,7 @@ class Audit:
     def at(self, problem: Problem) -> tuple[RecordLeakage, dict[str, Any]]:
         """Return the statement, and what a certificate holds, of the problem at another floor."""
         floor = floor_of(problem)
-        with precision():
-            views = [
-                replace(view, floor=ball(rational(floor)).min(arb(fmpz(sum(view.counts))).log()))
-                for view in self._statement.views
-            ]
-        return replace(self._statement, views=views), {**self.content, "entropy_floor": floor}
+        return _at_floor(self._statement, floor), {**self.content, "entropy_floor": floor}
 
 
 METHODS = {
@@ -331,6 +325,45 @@ def target(lower: float, gap: Gap) -> float:
     A little inside the tolerance, so that rounding outwards does not undo it.
     """
     return max(lower / (1 - 0.95 * gap.tol), lower + 0.9 * gap.absolute)
+
+
+def _read(problem: Problem, content: dict[str, Any]) -> RecordLeakage:
+    """Return the statement of what a certificate holds, which anyone who checks it has to read.
+
+    Raises
+    ------
+    InfeasibleError
+        What the adversaries know excludes every dataset, or leaves too few for the floor.
+    ValidationError
+        Anything else that the kernel refuses.
+    """
+    try:
+        with precision(), limited():
+            statement = RecordLeakage.read({**content, "entropy_floor": 0.0})
+    except RefusedError as error:
+        # The model says it better where it refuses as well.
+        group = problem.records or problem.mechanism.groups(problem.size)[0]
+        left = restrict(problem.mechanism, group, problem.adversaries).lumped.values
+        raise ValidationError(
+            f"problem: the proof kernel refuses it: {error} (adversaries leave "
+            f"{counted(len(left), 'value')} of {list(group)} possible)"
+        ) from error
+    return _at_floor(statement, content["entropy_floor"])
+
+
+def _at_floor(statement: RecordLeakage, floor: float) -> RecordLeakage:
+    """Return a statement at another floor; what adversaries know may leave too few datasets."""
+    views = []
+    for view in statement.views:
+        with precision():
+            most = arb(fmpz(sum(view.counts))).log()
+            if ball(rational(floor)) > most + ROUNDING:
+                raise InfeasibleError(
+                    f"entropy_floor: found {floor!r} nats; no prior that meets the other "
+                    f"constraints has more than {lower(most)!r} nats"
+                )
+            views.append(replace(view, floor=ball(rational(floor)).min(most)))
+    return replace(statement, views=views)
 
 
 def floor_of(problem: Problem) -> float:

@@ -21,7 +21,7 @@ from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Lumped
 
-__all__ = ["ROUGH", "Choices", "Leakages", "enumerable", "leakages", "places_of"]
+__all__ = ["ROUGH", "Choices", "Leakages", "entropies", "enumerable", "leakages", "places_of"]
 
 MOST = 1 << 20
 """Most probabilities in the rows of all choices; past it other bounds have to do."""
@@ -81,8 +81,7 @@ class Choices:
     def witness(self) -> tuple[Array, float]:
         """Return the prior of a choice that leaks most, and its entropy, the largest of such."""
         worst, inputs = self._worst, self.inputs
-        logs = self._lumped.log_multiplicity[self._places]
-        doubt = (inputs * logs + entr(inputs)).sum(axis=1)
+        doubt = entropies(self._lumped, self._places, inputs)
         first = worst[doubt[worst].argmax()]
         weights = np.zeros(len(self._lumped.rows))
         weights[self._places[first]] = inputs[first]
@@ -118,6 +117,11 @@ def places_of(lumped: Lumped) -> NDArray[np.intp] | None:
     if not enumerable(counts, lumped.rows.shape[1]):
         return None
     return np.array(list(product(*map(range, counts)))) + lumped.starts
+
+
+def entropies(lumped: Lumped, places: NDArray[np.intp], inputs: Array) -> Array:
+    """Return the entropies of the priors of choices, from distributions on their values."""
+    return (inputs * lumped.log_multiplicity[places] + entr(inputs)).sum(axis=1)
 
 
 def leakages(

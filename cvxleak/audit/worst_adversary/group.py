@@ -77,7 +77,8 @@ class Group:
     def of(cls, view: View, told: GainForm = LEAKAGE) -> Group:
         """Return a view in floats."""
         with precision():
-            ends = {id(row): _floats(row.lo, row.hi) for row in view.rows}
+            distinct = {id(row): row for row in view.rows}
+            ends = {place: _floats(row.lo, row.hi) for place, row in distinct.items()}
             datasets = arb(fmpz(sum(view.counts))).log()
             surplus = max(float(datasets - view.floor), 0.0)
             floor = float(view.floor.lower())
