@@ -143,8 +143,8 @@ def test_known_marginals_of_parity(n):
         0.0,
         adversaries=KnownMarginals([0.9, 0.1]),
         tol=1e-2,
-        time_limit=0.0 if n > 12 else None,
     )
+    assert bound.status is Status.CERTIFIED
     truth = h(0.9 * 0.1 + 0.1 * 0.9) - h(0.1)
     assert bound.lower == pytest.approx(truth, abs=1e-4)
     assert bound.lower <= truth + 1e-12
@@ -384,26 +384,17 @@ def test_all_records_and_groups_and_the_balance():
         ([CLASSES["equation"], RelativeEntropyBall(1e-3, prior=REFERENCE)], 0.0, "at least 0"),
         # Datasets are left out: too many for the floor, or all of them.
         (NEVER, 1.5, r"has more than 1\.386"),
-        ([NEVER, Expectation(both, records=(0, 1), at_least=1)], 0.0, "at least 1"),
+        ([NEVER, Expectation(both, records=(0, 1), at_least=1)], 0.0, "excludes every dataset"),
         (
             [RelativeEntropyBall(1.0, prior=np.eye(6)[x]) for x in (0, 1)],
             0.0,
-            "exclude every dataset",
+            "excludes every dataset",
         ),
     ],
 )
 def test_empty_classes_are_refused_with_the_number(known, floor, message):
     with pytest.raises(InfeasibleError, match=message):
         record_leakage(random_mechanism(0), floor, adversaries=known)
-
-
-def test_marginals_of_three_hundred_records():
-    bound = record_leakage(
-        Mechanism(parity(300), binary_symmetric(0.1)), 100.0, adversaries=KnownMarginals([0.7, 0.3])
-    )
-    assert bound.status is Status.CERTIFIED
-    # H(Y) - h(0.1) at most, where a one of the record always flips the parity.
-    assert bound.upper <= h(0.7 * 0.9 + 0.3 * 0.1) - h(0.1) + 1e-4
 
 
 def test_check_says_what_a_candidate_misses():

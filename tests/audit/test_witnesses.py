@@ -200,7 +200,7 @@ def test_a_matrix_of_actions_for_values_that_are_excluded_is_refused():
     problem = RecordLeakage(
         mechanism, 0.0, adversaries=never, gain=GainMatrix(np.eye(3)), form="posterior"
     )
-    with pytest.raises(ValidationError, match=r"^problem: .* 3 entries.* leave 2 values"):
+    with pytest.raises(ValidationError, match=r"^problem: .* 3 entries.* exclude are left out"):
         problem.solve()
 
 

@@ -23,14 +23,12 @@ from cvxleak.core.clock import Progress as Report
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import as_written, exact_law, written_law
 from cvxleak.core.validation import Array, generator
-from cvxleak.core.wording import counted
 from cvxleak.core.work import METER
 from cvxleak.kernel.budget import limited
 from cvxleak.kernel.claims import rules
 from cvxleak.kernel.leakage import RecordLeakage, same
 from cvxleak.kernel.numbers import RefusedError, ball, lower, precision, rational, upper
 from cvxleak.kernel.view import ROUNDING
-from cvxleak.model.restricted import restrict
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs.format import plain
@@ -341,13 +339,10 @@ def _read(problem: Problem, content: dict[str, Any]) -> RecordLeakage:
         with precision(), limited():
             statement = RecordLeakage.read({**content, "entropy_floor": 0.0})
     except RefusedError as error:
-        # The model says it better where it refuses as well.
-        group = problem.records or problem.mechanism.groups(problem.size)[0]
-        left = restrict(problem.mechanism, group, problem.adversaries).lumped.values
-        raise ValidationError(
-            f"problem: the proof kernel refuses it: {error} (adversaries leave "
-            f"{counted(len(left), 'value')} of {list(group)} possible)"
-        ) from error
+        if "excludes every dataset" in str(error):
+            raise InfeasibleError(str(error)) from error
+        left_out = "; values that adversaries exclude are left out" if problem.adversaries else ""
+        raise ValidationError(f"problem: the proof kernel refuses it: {error}{left_out}") from error
     return _at_floor(statement, content["entropy_floor"])
 
 
