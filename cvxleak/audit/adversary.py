@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvxleak import measures
-from cvxleak.core.validation import Array, frozen_array
+from cvxleak.core.validation import Array, frozen_array, instance
 from cvxleak.core.value import Value
 from cvxleak.model import Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
@@ -53,7 +53,10 @@ class Adversary(Value):
     adversaries: tuple[Knowledge, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", frozen_array(self.weights, "weights", 1))
+        space = instance(self.mechanism, Mechanism, "mechanism").space
+        self._hold(
+            records=space.group(self.records), weights=frozen_array(self.weights, "weights", 1)
+        )
 
     def __repr__(self) -> str:
         whom = ", ".join(map(str, self.records))

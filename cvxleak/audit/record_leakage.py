@@ -28,7 +28,13 @@ from cvxleak.model.knowledge.violations import lump, violations_of_prior, violat
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Problem
-from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
+from cvxleak.problem.candidates import (
+    candidate_weights,
+    law_violations,
+    plain,
+    positive_part,
+    real_numbers,
+)
 from cvxleak.problem.problem import Toward, mixtures
 
 __all__ = ["RecordLeakage", "group_leakage", "record_leakage"]
@@ -308,8 +314,10 @@ class RecordLeakage(Problem):
         """Return a candidate's weights on the datasets, in product order."""
         space = self.mechanism.space
         named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
-        if not named and np.shape(candidate) == space.shape:
-            candidate = np.ravel(candidate)  # one axis for each record
+        if not named:
+            candidate = real_numbers(candidate)
+            if candidate.shape == space.shape:  # one axis for each record
+                candidate = candidate.ravel()
         labels = tuple(space.datasets()) if named and len(candidate) == space.size else None
         return candidate_weights(candidate, space.size, labels, "dataset")
 

@@ -21,6 +21,7 @@ __all__ = [
     "plain",
     "positive_part",
     "read_rows",
+    "real_numbers",
 ]
 
 
@@ -54,12 +55,7 @@ def candidate_array(candidate: ArrayLike, shapes: Collection[tuple[int, ...]]) -
     ValidationError
         What is no array of numbers, or has another shape or numbers that are not finite.
     """
-    try:
-        found = np.asarray(candidate, dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValidationError(
-            f"candidate: expected an array of numbers, found {short(candidate)}"
-        ) from error
+    found = real_numbers(candidate)
     if found.shape not in shapes:
         allowed = " or ".join(str(shape) for shape in sorted(shapes))
         raise ValidationError(
@@ -90,16 +86,11 @@ def candidate_weights(
     values: Any = candidate
     if hasattr(values, "reindex") and labels is not None and set(values.index) == set(labels):
         values = values.reindex(list(labels))
-    try:
-        weights = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValidationError(
-            f"candidate: expected a vector of numbers, found {short(candidate)}"
-        ) from error
+    weights = real_numbers(values)
     if weights.shape != (size,):
         raise ValidationError(
             f"candidate: found shape {weights.shape}; "
-            f"{size} finite weights are needed, one per {one_per}"
+            f"{short(size)} finite weights are needed, one per {one_per}"
         )
     if not np.isfinite(weights).all():
         place = int(np.flatnonzero(~np.isfinite(weights))[0])
@@ -109,6 +100,18 @@ def candidate_weights(
     if not weights.max() > 0:
         raise ValidationError("candidate: found no positive weight; at least one is needed")
     return weights
+
+
+def real_numbers(candidate: Any) -> Array:
+    """Return a candidate as an array of real numbers, of any shape."""
+    try:
+        if np.iscomplexobj(candidate):
+            raise TypeError
+        return np.asarray(candidate, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValidationError(
+            f"candidate: expected an array of real numbers, found {short(candidate)}"
+        ) from error
 
 
 def law_violations(weights: Array) -> dict[str, float]:

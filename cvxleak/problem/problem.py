@@ -308,10 +308,13 @@ class Problem(Value, ABC):
         for name in options:
             if name not in known:
                 near = get_close_matches(name, [*known, *stated], 1)
+                hint = f"; do you mean {near[0]!r}?" if near else ""
+                if name in stated:
+                    hint = f"; it is part of the problem: {type(self).__name__}(..., {name}=...)"
                 raise TypeError(
                     f"{type(self).__name__} has no option {name!r}; it has "
                     + ", ".join(map(repr, known))
-                    + REMEDIES.get(name, f"; do you mean {near[0]!r}?" if near else "")
+                    + REMEDIES.get(name, hint)
                 )
 
     def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:

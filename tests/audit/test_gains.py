@@ -397,6 +397,15 @@ def test_a_gain_of_ones_own_needs_a_record_where_records_differ_in_size():
         RecordLeakage(mechanism, 1.2, gain=Own(largest, np.eye(2)))
 
 
+def test_gains_come_in_any_unit():
+    one, large = (
+        record_leakage(ROUNDED, 1.0, gain=GainMatrix(unit * np.eye(2)), tol=1e-3)
+        for unit in (1.0, 2.0**70)
+    )
+    assert large.lower / 2.0**70 == pytest.approx(one.lower, rel=1e-3)
+    assert large.upper / 2.0**70 == pytest.approx(one.upper, rel=1e-3)
+
+
 def test_a_matrix_is_about_the_joint_values_of_a_group_of_different_records():
     mixed = AdditiveQuery(RecordSpace([(0, 1), (0, 1, 2)]), [(0, 1), (0, 1, 2)])
     mechanism = Mechanism(mixed, randomized_response(4, 1.0))

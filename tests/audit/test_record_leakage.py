@@ -17,7 +17,7 @@ from cvxleak.audit import RecordLeakage, balance, group_leakage, record_leakage
 from cvxleak.audit.worst_adversary.audit import Audit
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.measures import lumped_entropy, lumped_information
-from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
+from cvxleak.model import AdditiveQuery, Guess, Mechanism, Prior, RecordSpace
 from cvxleak.problem.bound import Bound, Status, Stopped
 from cvxleak.proofs import verify
 from tests.reference import information
@@ -511,10 +511,27 @@ def test_check_judges_candidates():
         prior.probabilities, index=pandas.Index(prior.labels, tupleize_cols=False)
     )
     assert problem.check(series[::-1], bound=bound).value == pytest.approx(bound.lower, abs=1e-9)
-    with pytest.raises(ValidationError, match="candidate"):
-        problem.check("abc", bound=bound)  # pyright: ignore[reportArgumentType]
+    for wrong in ("abc", [[1, 2], [3]], np.full(8, 0.125 + 0.1j)):
+        with pytest.raises(ValidationError, match="candidate: expected an array of real numbers"):
+            problem.check(wrong, bound=bound)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValidationError, match="no positive weight"):
         problem.check(np.zeros(8), bound=bound)
+
+
+def test_a_number_of_datasets_of_thousands_of_digits_is_told_in_short():
+    problem = RecordLeakage(modular_sum(20_000, 2, 0.1), 9.0)
+    with pytest.raises(ValidationError, match=r"about 10\^6021 finite weights are needed"):
+        problem.check(np.ones(4))
+
+
+def test_what_the_problem_is_about_is_no_option():
+    for solve in (RecordLeakage(modular_sum(3, 2, 0.1), 1.0).solve, balance_at_one):
+        with pytest.raises(TypeError, match=r"part of the problem: RecordLeakage\(.*gain="):
+            solve(gain=Guess())
+
+
+def balance_at_one(**options):
+    return balance(modular_sum(3, 2, 0.1), 1.0, **options)
 
 
 def test_check_refuses_records_that_the_problem_is_not_about():

@@ -1,5 +1,6 @@
 """Cheap adversaries and cheap upper ends: what an audit finds before any tree."""
 
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 
@@ -192,6 +193,14 @@ def test_actions_are_about_the_values_in_the_order_of_the_records(records):
     assert bound.lower <= max(best) + 1e-4
     assert bound.upper >= max(best)
     assert verify(bound.certificate).passed
+
+
+def test_an_adversary_is_about_records_of_a_mechanism():
+    one = Adversary(Mechanism(IN_TURN, np.eye(5)), 1, np.full(4, 0.25))
+    assert one.records == (1,)
+    for wrong in ({"mechanism": "IN_TURN"}, {"records": (1, 1)}):
+        with pytest.raises(ValidationError, match=f"^{next(iter(wrong))}: "):
+            replace(one, **wrong)
 
 
 def test_a_matrix_of_actions_for_values_that_are_excluded_is_refused():

@@ -61,7 +61,8 @@ class AdversaryClass:
         self._points = [ball.center(view.counts) for ball in points if ball.center is not None]
         # Scaled, so that units do not matter.
         size = np.abs(limits.coefficients).max(axis=1, initial=0.0)
-        size[(size < 1e-300) | (limits.shares > 0)] = 1.0
+        size = np.maximum(size, np.abs(limits.bounds))
+        size[(size == 0) | (limits.shares > 0)] = 1.0
         self._c, self._d = limits.coefficients / size[:, None], limits.bounds / size
         if len(view.limits):
             self.center = self._doubtful(self._inside() if self._most else self.center)

@@ -134,11 +134,12 @@ def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
     """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over distributions theta, and theta."""
     if not len(rows):
         return float(heights.max()), np.zeros(0)
-    # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a.
+    # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a, in units that a solver reads.
+    unit = max(np.abs(heights).max(), np.abs(rows).max()) or 1.0
     answer = linprog(
         np.append(np.zeros(len(rows)), 1.0),
-        A_ub=np.column_stack([-rows.T, -np.ones(len(heights))]),
-        b_ub=-heights,
+        A_ub=np.column_stack([-rows.T / unit, -np.ones(len(heights))]),
+        b_ub=-heights / unit,
         A_eq=np.append(np.ones(len(rows)), 0.0)[None],
         b_eq=[1.0],
         bounds=[(0, None)] * len(rows) + [(None, None)],
