@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 
 from cvxleak.kernel.numbers import Counted, precision, upper, xlogx
 
-__all__ = ["Balls", "Many", "U", "stacked", "unstacked"]
+__all__ = ["Balls", "Many", "U", "joined", "stacked", "unstacked"]
 
 Array = NDArray[np.float64]
 
@@ -377,6 +377,13 @@ def stacked(numbers: Sequence[Any]) -> Any:
     if any(len(x) > 1 for x in ends):
         ends = np.broadcast_arrays(*ends)
     return Many(np.stack(ends[::2]), np.stack(ends[1::2]))
+
+
+def joined(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Return arrays of one type, one after the other along an axis."""
+    if isinstance(arrays[0], Many):
+        return Many(*(np.concatenate([getattr(x, end) for x in arrays], axis) for end in "mr"))
+    return np.concatenate(arrays, axis).view(Balls)
 
 
 def unstacked(array: Any) -> list[Any]:

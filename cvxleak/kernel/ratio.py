@@ -63,6 +63,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -72,7 +74,7 @@ from numpy.typing import NDArray
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.covers import largest_bound, replay
 from cvxleak.kernel.lemmas import divergence
-from cvxleak.kernel.many import Balls, Many
+from cvxleak.kernel.many import Balls, Many, joined
 from cvxleak.kernel.numbers import dot, need, total, xlogx
 from cvxleak.kernel.terms import Law, Leaf, Rule, Shape, law_of, packed
 from cvxleak.kernel.values import OneValue
@@ -175,7 +177,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         return spread + dot(v, one.base) - one.scale * total(map(xlogx, v))
 
 
-TABLES = ("rows", "base", "scale", "log_t", "own", "z", "apart", "below", "weights")
+TABLES = ("rows", "base", "scale", "log_t", "own", "z", "whole")
 
 
 @dataclass(frozen=True)
@@ -184,9 +186,8 @@ class Boxes:
 
     A box is a table of floats: what a and the increments of u, and their negatives, are at most.
 
-    `own` makes a of increments, `z` makes z of a box, and `apart` what z is in a group more than in
-    the one before, in two ways: of a box, and of increments alone. `below` are R_gy and R_g,y+1,
-    for r_{y+1} / r_y and the reverse, and `weights` the rho_g R_gy of ORDER, likewise.
+    `own` makes a of increments, `z` makes z of a box, and `whole` of increments alone; `most` are
+    the rho_g of ORDER for r_{y+1} / r_y, and for the reverse.
     """
 
     rows: Any
@@ -195,9 +196,8 @@ class Boxes:
     log_t: Any
     own: Any
     z: Any
-    apart: Any
-    below: Any
-    weights: Any
+    whole: Any
+    most: Array
     x: Array
     ordered: bool
     lift: Callable[[Any], Any] = Balls.of
@@ -221,20 +221,32 @@ class Boxes:
         own = _slopes(np.concatenate([psi, -psi.sum(1, keepdims=True)], 1))
         whole = _slopes(rows - rows.inner(Balls.of([law[g] for g in groups])[:, None], 0))
         along = Balls.of(x.T)
-        z: Any = np.concatenate([along, whole - own.matmul(along)]).view(Balls)
-        whole = np.concatenate([0.0 * along, whole])
-        apart: Any = np.concatenate([z[:, 1:] - z[:, :-1], whole[:, 1:] - whole[:, :-1]], 1)
-        below: Any = np.stack([rows[:, :-1], rows[:, 1:]]).view(Balls)
-        most = (below[::-1] / below).upper()
-        most = [np.maximum.accumulate(most[0]), np.maximum.accumulate(most[1, ::-1])[::-1]]
-        tables = own, z, apart.view(Balls), below, Balls.of(most) * below
-        ordered = len(term.groups) > 0
-        return cls(rows, base, Balls.of([one.scale]), log_t, *tables, x, ordered)
+        z = joined([along, whole - own.matmul(along)])
+        up, down = ((p / q).upper() for p, q in permutations([rows[:, 1:], rows[:, :-1]]))
+        most = np.stack([np.maximum.accumulate(up), np.maximum.accumulate(down[::-1])[::-1]])
+        scale, ordered = Balls.of([one.scale]), len(term.groups) > 0
+        return cls(rows, base, scale, log_t, own, z, whole, most, x, ordered)
 
     def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
         """Return them in float balls."""
         made: dict[str, Any] = {name: lift(getattr(self, name)) for name in TABLES}
         return replace(self, **made, lift=Many.of)
+
+    @cached_property
+    def below(self) -> Any:
+        """R_gy, and R_g,y+1."""
+        return joined([self.rows[None, :, :-1], self.rows[None, :, 1:]])
+
+    @cached_property
+    def weights(self) -> Any:
+        """The rho_g R_gy of ORDER, and the rho_g R_g,y+1."""
+        return self.lift(self.most) * self.below
+
+    @cached_property
+    def apart(self) -> Any:
+        """What makes z_{g+1} - z_g of a box, and of increments alone."""
+        whole = joined([0.0 * self.z[: self.x.shape[1]], self.whole])
+        return joined([x[:, 1:] - x[:, :-1] for x in (self.z, whole)], 1)
 
     @property
     def size(self) -> int:

@@ -50,9 +50,6 @@ FINER = 0.03
 bounds that are cut short differ by up to 40 times as much; with 0.1 to the end it takes up to one
 and a half times as long."""
 
-TREE_SECONDS = 2e-7
-"""About how long a proof takes each time that it uses a probability in a tree."""
-
 
 class Audit:
     """The search of one problem.
@@ -148,10 +145,8 @@ class Audit:
 
     def proof_seconds(self) -> float:
         """Return about how long the proof takes."""
-        return sum(
-            BALL_SECONDS * search.group.lumped.rows.size + TREE_SECONDS * search.proof_size
-            for search in self._searches.values()
-        )
+        balls = sum(s.group.lumped.rows.size + s.proof_size for s in self._searches.values())
+        return BALL_SECONDS * balls
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
         """Work until the gap is closed or something ends it."""

@@ -21,13 +21,17 @@ from cvxleak.kernel.view import View
 from cvxleak.model import Limits, Lumped
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 
-__all__ = ["LEAST", "Group", "Term"]
+__all__ = ["FLOATS", "LEAST", "Group", "Term"]
 
 Term = dict[str, Any]
 """A term of a proof, as a file holds it."""
 
 LEAST = 2.0**-100
 """Probabilities are raised to this where their logarithms are taken: single floats hold it."""
+
+
+FLOATS = 50
+"""In how many leaves of a tree a proof uses a probability in the time that one in balls takes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.group import FLOATS, Group, Term
 from cvxleak.audit.worst_adversary.log_ratio_boxes import LogRatioBoxes
 from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.audit.worst_adversary.time_sharing import (
@@ -170,9 +170,12 @@ class LogRatioCells:
 
     @property
     def proof_size(self) -> float:
-        """About how many probabilities the proof goes through: to narrow boxes, to bound leaves."""
-        found = sum(tree.leaves * tree.boxes.rows.size for tree in self.trees if tree is not None)
-        return float(2 * found)
+        """About how many probabilities in balls take as long as the proof.
+
+        These are for the functionals, and floats to narrow boxes and to bound leaves.
+        """
+        made = [(tree.boxes, tree.leaves) for tree in self.trees if tree is not None]
+        return sum(x.rows.size * (x.x.shape[1] + leaves / FLOATS) for x, leaves in made)
 
     @property
     def nodes(self) -> int:

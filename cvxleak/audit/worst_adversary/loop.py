@@ -200,7 +200,7 @@ class GroupSearch:
 
     @property
     def proof_size(self) -> float:
-        """About how many probabilities the proof of the least bound goes through in its tree."""
+        """About how many probabilities in balls take as long as the least bound's tree."""
         return getattr(self._sharpest, "proof_size", 0.0)
 
     def terms(self, surplus: float) -> list[Term]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cvxleak.audit.worst_adversary.dual import CellDual
-from cvxleak.audit.worst_adversary.group import Group, Term
+from cvxleak.audit.worst_adversary.group import FLOATS, Group, Term
 from cvxleak.audit.worst_adversary.interior_point import LEFT
 from cvxleak.audit.worst_adversary.merged_outputs import Merged
 from cvxleak.audit.worst_adversary.objective import INFORMATION, Objective
@@ -98,8 +98,8 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
 
     @property
     def proof_size(self) -> float:
-        """About how many probabilities the proof goes through."""
-        return float(self.leaves * self.dual.columns.size)
+        """About how many probabilities in balls take as long as the proof."""
+        return self.leaves * self.dual.columns.size / FLOATS
 
     def term(self, dtype: str = "<f8") -> Term:
         """Return the bound as a term about the group's view."""
