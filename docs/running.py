@@ -4,9 +4,10 @@ python docs/running.py PAGE...    writes outputs and pictures of these pages aga
 
 On a page, blocks of `python` are one program, run in order. A block right after one, opened by
 ```{code-block} text and `:class: output` (in the README, which GitHub shows, by ```text), is what
-it prints; an SVG picture right after that is what it draws, on its `axes`. In a block of `console`
-a line that starts with `$ cvxleak` (or `$ cat`) is a command, and what follows is its output. In
-outputs `...` stands for anything, and a line of `...` alone for any lines.
+it prints; for a new program, open an empty one. An SVG picture right after that is what it draws,
+on its `axes`. In a block of `console` a line that starts with `$ cvxleak` (or `$ cat`) is a
+command, and what follows is its output. In outputs `...` stands for anything, and a line of `...`
+alone for any lines.
 """
 
 from __future__ import annotations
@@ -150,13 +151,8 @@ def rewritten(text: str, name: str) -> str:
     for block, real in outputs(text, name):
         group = "out" if block["code"] is not None else "console"
         shown = block[group]
-        if shown is None:
-            if not real.strip():
-                continue
-            end = block.end("code") + len("```")
-            parts += [text[last:end], f"\n\n{OUTPUT}{real.rstrip()}\n```"]
-            last = end
-        elif not ("..." in shown and agrees(shown, real)):
+        # As for `differences`, a program without an output block has to run, no more.
+        if shown is not None and not ("..." in shown and agrees(shown, real)):
             parts += [text[last : block.start(group)], real.rstrip() + "\n"]
             last = block.end(group)
     return "".join([*parts, text[last:]])

@@ -102,6 +102,9 @@ def test_what_is_not_so_is_seen(tmp_path, monkeypatch):
     page = "```python\nprint(1 + 1)\n```\n\n" + RUNNING.OUTPUT + "3\n```\n"
     assert RUNNING.differences(page, "page")
     assert "\n2\n" in RUNNING.rewritten(page, "page")
+    assert RUNNING.rewritten(page.replace("3\n", ""), "page") == page.replace("3", "2")
+    silent = "```python\nprint(1 + 1)\n```\n"
+    assert RUNNING.rewritten(silent, "page") == silent
     with pytest.raises(ZeroDivisionError):
         RUNNING.differences("```python\n1 / 0\n```\n", "page")
 
