@@ -16,7 +16,7 @@ from flint import arb, fmpz
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.worst_adversary.group import Group, Term
-from cvxleak.audit.worst_adversary.loop import GroupSearch, Progress
+from cvxleak.audit.worst_adversary.loop import PRICE, GroupSearch, Progress
 from cvxleak.audit.worst_adversary.real_outputs import BALL_SECONDS, RealCells
 from cvxleak.core.clock import Clock, Stop, check_progress
 from cvxleak.core.clock import Progress as Report
@@ -40,10 +40,6 @@ __all__ = ["Audit", "Reporter"]
 
 TURN = 256
 """Nodes of a turn, after which the group with the largest bound is looked for anew."""
-
-SHARE = 0.5
-"""Share of the gap that is left to the cells of a real output, whose number goes with the inverse
-root of it, at each stage. From 0.25 to 0.7 the times differ by a fifth."""
 
 FINER = 0.03
 """Share of what the place in a cell told that it tells in the next stage, at least. Without stages
@@ -182,7 +178,7 @@ class Audit:
 
     def _refined(self, gap: Gap, stop: Stop) -> bool:
         """Cut a real output into finer cells, as long as they are too coarse for the gap."""
-        real, lost = self._real, SHARE * gap.allowed(self.lower)
+        real, lost = self._real, PRICE * gap.allowed(self.lower)
         if real is None or real.lost <= lost:
             return False
         known = self.upper, self.upper_term()
@@ -202,7 +198,7 @@ class Audit:
             reached = self.lower
             end = target(reached, gap)
             if staged and self._real is not None:
-                end = max(end, reached + self._real.lost / SHARE)
+                end = max(end, reached + self._real.lost / PRICE)
             return end, end - reached
 
         # Whoever refines the result later is not whom to tell.

@@ -20,11 +20,9 @@ from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Lumped
+from cvxleak.solvers.best_first import NUMBERS
 
 __all__ = ["ROUGH", "Choices", "Leakages", "entropies", "enumerable", "leakages", "places_of"]
-
-MOST = 1 << 20
-"""Most probabilities in the rows of all choices; past it other bounds have to do."""
 
 ROUGH = 1e-7
 """Gap, as a part of the leakage, at which it is known well enough in a first look. Designs and
@@ -107,8 +105,11 @@ class Leakages(NamedTuple):
 
 
 def enumerable(counts: Sequence[int], outputs: int) -> bool:
-    """Whether there are few enough choices, from the number of context groups of each value."""
-    return math.prod(counts) * len(counts) * outputs <= MOST
+    """Whether there are few enough choices, from the number of context groups of each value.
+
+    Past that other bounds have to do.
+    """
+    return math.prod(counts) * len(counts) * outputs <= NUMBERS
 
 
 def places_of(lumped: Lumped) -> NDArray[np.intp] | None:
