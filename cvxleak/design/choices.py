@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxleak.audit.worst_adversary.choices import ROUGH, entropies, leakages, places_of
+from cvxleak.audit.worst_adversary.ascent import PROGRESS
+from cvxleak.audit.worst_adversary.choices import entropies, leakages, places_of
+from cvxleak.audit.worst_adversary.interior_point import STEPS
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 
@@ -40,7 +42,8 @@ def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, 
     places = places_of(lumped)
     if places is None:
         return []
-    learned, _, inputs = leakages(lumped.rows[places], np.eye(places.shape[1]), None, sharp=ROUGH)
+    rows, units = lumped.rows[places], np.eye(places.shape[1])
+    learned, _, inputs = leakages(rows, units, None, steps=STEPS, sharp=PROGRESS)
     doubt = entropies(lumped, places, inputs)
     able = np.flatnonzero(doubt >= floor)
     able = able[np.argsort(-doubt[able], kind="stable")]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, rel_entr
 
+from cvxleak.audit.worst_adversary.ascent import PROGRESS
 from cvxleak.audit.worst_adversary.group import LEAST
 from cvxleak.audit.worst_adversary.interior_point import SLOW_STEPS, STEPS, never
 from cvxleak.audit.worst_adversary.objective import HAIR
@@ -22,11 +23,7 @@ from cvxleak.core.work import spend
 from cvxleak.model import Lumped
 from cvxleak.solvers.best_first import NUMBERS
 
-__all__ = ["ROUGH", "Choices", "Leakages", "entropies", "enumerable", "leakages", "places_of"]
-
-ROUGH = 1e-7
-"""Gap, as a part of the leakage, at which it is known well enough in a first look. Designs and
-tables with thousands of choices take up to six times the work if all are sharp."""
+__all__ = ["Choices", "Leakages", "entropies", "enumerable", "leakages", "places_of"]
 
 
 class Choices:
@@ -44,7 +41,7 @@ class Choices:
 
     def __init__(self, lumped: Lumped, places: NDArray[np.intp], stop: Callable[[], bool]) -> None:
         self._lumped, self._places = lumped, places
-        self._values, self._bounds, self.inputs = self._leakages(slice(None), ROUGH, stop, STEPS)
+        self._values, self._bounds, self.inputs = self._leakages(slice(None), PROGRESS, stop, STEPS)
 
     @classmethod
     def of(cls, lumped: Lumped, stop: Callable[[], bool] = never) -> Choices | None:

@@ -107,7 +107,7 @@ class Value:
         """Return local maximizers and their values, best first."""
         size = len(self.rows)
         v = np.concatenate([starts, 0.9 * np.eye(size) + 0.1 / size])
-        v, _ = self.ascend(v, log_t, scale, base, STEPS)
+        v, _ = self.ascend(v, log_t, scale, base, STEPS // 4)
         return self.ascend(_distinct(v)[:KEPT], log_t, scale, base, SLOW_STEPS)
 
 
