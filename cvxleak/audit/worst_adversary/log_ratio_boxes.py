@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.audit.worst_adversary.group import LEAST
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.audit.worst_adversary.time_sharing import Value, short
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
@@ -22,9 +23,6 @@ __all__ = ["LogRatioBoxes"]
 
 FUNCTIONALS = 3
 """With 1 a count of 40 people with Gaussian noise stays open; with 2 or 4 boxes are as many."""
-
-SAME = 1e-9
-"""Likelihood ratios that fall by less with the group do so by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +60,7 @@ class LogRatioBoxes:
         outputs, law = value.used[order], short(np.maximum(v, LEAST))[groups]
         rows = value.rows[groups][:, outputs]
         logs = np.diff(np.log(rows), axis=1)
-        ordered = bool((np.diff(logs, axis=0) > -SAME).all())
+        ordered = bool((np.diff(logs, axis=0) > -HAIR).all())
         rho = law @ rows / law.sum()
         x, psi = _functionals(rows - rho, np.ptp(logs, axis=0))
         size = np.sqrt((psi**2 / rho).sum(axis=1))
