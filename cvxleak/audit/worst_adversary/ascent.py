@@ -52,7 +52,8 @@ With 1e-3 for the first gains take 8 % more work, and with .1 two of 52 end belo
 
 LEAST_VALUE = 1e-4
 """Values below this count as this much, where parts of them are meant: near log|X| there may be
-nothing to gain. With 2^-100 gains take 8 % more work."""
+nothing to gain. With 2^-100 gains take 8 % more work, and the rise of guessing in two tries stays
+open by 43 % at the work that closes it otherwise."""
 
 
 class Found(NamedTuple):
