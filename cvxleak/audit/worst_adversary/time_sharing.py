@@ -47,7 +47,7 @@ __all__ = [
 
 KEPT = 4
 """How many maximizers of a value are columns, at most. Without a limit a count of 100 people with
-Gaussian noise takes six times the work, and the bank's gaps are about the same."""
+Gaussian noise takes six times the work for S, and the bank's gaps are about the same."""
 
 
 def short(x: Array | float) -> Array:
