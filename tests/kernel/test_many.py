@@ -199,6 +199,13 @@ def test_radii_of_products_of_matrices_count_the_terms() -> None:
     assert (found.r >= 52 * 2.0**-53 * 50).all()
 
 
+@pytest.mark.parametrize("terms", [1, 50])
+def test_products_of_matrices_hold_those_of_both_ends(terms: int) -> None:
+    one = Many(np.full((1, terms), 2.0), np.full((1, terms), 1.0))
+    found = one.matmul(Many(np.full((terms, 1), 3.0), np.full((terms, 1), 2.0)))
+    assert (found.m + found.r >= terms * 3.0 * 5.0).all()
+
+
 @pytest.mark.parametrize("radius", [0.3, 1000.0, np.inf, np.nan])
 def test_exponentials_far_below_keep_their_radius(radius: float) -> None:
     # exp(-1000 +- 1000) may be 1.

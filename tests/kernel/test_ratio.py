@@ -239,6 +239,7 @@ def unpacked(term: Any, name: str) -> Any:
 
 FORGED = {
     "a group twice": lambda t: {"groups": pack([0, *range(7)], "<i4")},
+    "the last group twice": lambda t: {"groups": pack([7, *range(1, 8)], "<i4")},
     "groups too few": lambda t: {"groups": pack(range(7), "<i4")},
     "no output": lambda t: {"order": pack([], "<i4")},
     "twice": lambda t: {"order": pack([0, 0, *range(2, 9)], "<i4")},
