@@ -218,8 +218,8 @@ class Boxes:
         log_t: Any = Balls.of([one.log_t[y] for y in order])
         need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
         law, x, psi = term.law.at(Leaf()), term.x.astype(float)[groups], Balls.of(term.psi)
-        own = _slopes(np.concatenate([psi, -psi.sum(1, keepdims=True)], 1))
-        whole = _slopes(rows - rows.inner(Balls.of([law[g] for g in groups])[:, None], 0))
+        own = _slopes(psi)
+        whole = _slopes((rows - rows.inner(Balls.of([law[g] for g in groups])[:, None], 0))[:, :-1])
         along = Balls.of(x.T)
         z = joined([along, whole - own.matmul(along)])
         up, down = ((p / q).upper() for p, q in permutations([rows[:, 1:], rows[:, :-1]]))
@@ -350,8 +350,8 @@ class Boxes:
 
 
 def _slopes(q: Any) -> Any:
-    """Return the matrix that makes <q, u>, for rows q of sum 0, of the increments of u."""
-    return -np.cumsum(q, 1)[:, :-1].T.view(Balls)
+    """Return what makes <q, u> of the increments of u, for rows of sum 0 without their last one."""
+    return -np.cumsum(q, 1).T.view(Balls)
 
 
 def _tilted(v: Array, slopes: Array, k: Array) -> Array:
