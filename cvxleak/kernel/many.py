@@ -383,7 +383,7 @@ def joined(arrays: Sequence[Any], axis: int = 0) -> Any:
     """Return arrays of one type, one after the other along an axis."""
     if isinstance(arrays[0], Many):
         return Many(*(np.concatenate([getattr(x, end) for x in arrays], axis) for end in "mr"))
-    return np.concatenate(arrays, axis).view(Balls)
+    return np.concatenate(arrays, axis).view(type(arrays[0]))
 
 
 def unstacked(array: Any) -> list[Any]:

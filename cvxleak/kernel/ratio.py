@@ -82,6 +82,7 @@ from cvxleak.kernel.values import OneValue
 __all__ = ["Boxes", "Ratio"]
 
 Array = NDArray[np.float64]
+Lift = Callable[[Any], Any]
 
 ORDERED, UNORDERED, STEPS = 8, 2, 3
 """How often a box is narrowed after its cut, by ORDER and by WIDE; and steps towards theta."""
@@ -200,7 +201,7 @@ class Boxes:
     most: Array
     x: Array
     ordered: bool
-    lift: Callable[[Any], Any] = Balls.of
+    lift: Lift = Balls.of
 
     @classmethod
     def of(cls, term: Ratio, one: OneValue) -> Boxes:
@@ -217,17 +218,22 @@ class Boxes:
         base: Any = Balls.of([one.base[g] for g in groups])
         log_t: Any = Balls.of([one.log_t[y] for y in order])
         need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
-        law, x, psi = term.law.at(Leaf()), term.x.astype(float)[groups], Balls.of(term.psi)
-        own = _slopes(psi)
-        whole = _slopes((rows - rows.inner(Balls.of([law[g] for g in groups])[:, None], 0))[:, :-1])
-        along = Balls.of(x.T)
-        z = joined([along, whole - own.matmul(along)])
+        law = term.law.at(Leaf())
+        given = rows, base, Balls.of([one.scale]), log_t, Balls.of([law[g] for g in groups])
+        return cls.made(given, term.x.astype(float)[groups], term.psi, len(term.groups) > 0)
+
+    @classmethod
+    def made(cls, given: Any, x: Array, psi: Array, ordered: bool, lift: Lift = Balls.of) -> Boxes:
+        """Return them from rows, base, L, log t and the law, in the numbers of `lift`."""
+        rows, base, scale, log_t, law = given
+        own = _slopes(lift(psi))
+        whole = _slopes((rows - rows.inner(law[:, None], 0))[:, :-1])
+        z = joined([lift(x.T), whole - own.matmul(lift(x.T))])
         up, down = ((p / q).upper() for p, q in permutations([rows[:, 1:], rows[:, :-1]]))
         most = np.stack([np.maximum.accumulate(up), np.maximum.accumulate(down[::-1])[::-1]])
-        scale, ordered = Balls.of([one.scale]), len(term.groups) > 0
-        return cls(rows, base, scale, log_t, own, z, whole, most, x, ordered)
+        return cls(rows, base, scale, log_t, own, z, whole, most, x, ordered, lift)
 
-    def lifted(self, lift: Callable[[Any], Any]) -> Boxes:
+    def lifted(self, lift: Lift) -> Boxes:
         """Return them in float balls."""
         made: dict[str, Any] = {name: lift(getattr(self, name)) for name in TABLES}
         return replace(self, **made, lift=Many.of)
@@ -293,7 +299,7 @@ class Boxes:
         at, rest = c.matmul(table), h.matmul(abs(table))
         return rest + at, rest - at
 
-    def _middle(self, ends: Array) -> tuple[Any, Any, Any, Any]:
+    def middle(self, ends: Array) -> tuple[Any, Any, Any, Any]:
         """Return z^c, v^c, A(z^c) and k."""
         d, (c, h) = self.x.shape[1], self._halves(ends)
         z, rest = c.matmul(self.z), h[:, d:].matmul(abs(self.z[d:]))
@@ -320,7 +326,7 @@ class Boxes:
 
     def _wide(self, ends: Array) -> Array:
         """Return ranges of increments by WIDE."""
-        _, v, _, k = self._middle(ends)
+        _, v, _, k = self.middle(ends)
         top = k.m.max(1)[:, None]
         high, low = ((v * (x - top).exp())[:, :, None] for x in (k, -k))
         above, below = self.below[::-1, None], self.below[:, None]
@@ -335,7 +341,7 @@ class Boxes:
 
     def bound(self, ends: Array) -> Any:
         """Return what f is at most at a fixed point in a box, by RATIO and RESIDUAL."""
-        z, v, a, k = self._middle(ends)
+        z, v, a, k = self.middle(ends)
         top = k.m.max(1)[:, None]
         more, less = (k - top).exp(), (-k - top).exp()
         mean = v.inner(more + less)[:, None] / 2.0
@@ -351,7 +357,7 @@ class Boxes:
 
 def _slopes(q: Any) -> Any:
     """Return what makes <q, u> of the increments of u, for rows of sum 0 without their last one."""
-    return -np.cumsum(q, 1).T.view(Balls)
+    return -q.cumsum(1).T
 
 
 def _tilted(v: Array, slopes: Array, k: Array) -> Array:

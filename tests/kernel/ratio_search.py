@@ -121,7 +121,7 @@ def search(
                 break
             own = [heapq.heappop(heap) for _ in range(min(batch, len(heap)))]
             old = np.array([box for *_, box in own])
-            v_c = boxes._middle(old)[1].m
+            v_c = boxes.middle(old)[1].m
             spread = np.sqrt(np.maximum(v_c @ boxes.x**2 - (v_c @ boxes.x) ** 2, 1e-12))
             cut_at = ((old[:, 0] + old[:, 1])[:, :sizes] * spread).argmax(1).tolist()
             new, parts = [], []

@@ -11,7 +11,7 @@ import cvxleak
 
 KERNEL = Path(cvxleak.__file__).parent / "kernel"
 FILES = sorted(KERNEL.glob("*.py"))
-MOST_LINES = 3_189
+MOST_LINES = 3_193
 LONGEST_FUNCTION = 40
 
 LOADS = """

@@ -47,18 +47,18 @@ class Box:
 class LogRatioTree(BestFirst[Array, Box, Cut]):
     """A bound of phi for one value. A region is a box of `LogRatioBoxes`."""
 
-    def __init__(self, boxes: LogRatioBoxes) -> None:
-        self.boxes = boxes
-        self.batch = max(1, NUMBERS // boxes.rows.size)
-        ends, bounds = self._narrowed(boxes.root[None])
+    def __init__(self, made: LogRatioBoxes) -> None:
+        self._made, self.boxes = made, made.boxes
+        self.batch = max(1, NUMBERS // self.boxes.rows.size)
+        ends, bounds = self._narrowed(self.boxes.root[None])
         super().__init__(ends[0], Box(bounds[0]))
 
     @np.errstate(all="ignore")
     def _narrowed(self, ends: Array) -> tuple[Array, list[float]]:
         """Return boxes without what no fixed point is in, and their bounds."""
-        spend(len(ends) * self.boxes.work)
+        spend(len(ends) * self._made.work)
         ends = self.boxes.narrowed(ends)
-        bounds = self.boxes.bounds(ends)
+        bounds = self.boxes.bound(ends).m
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
         slack = HAIR * (1 + np.abs(ends[:, 0]))
         empty = (ends[:, 0] < -ends[:, 1] - slack).any(axis=1)
@@ -73,7 +73,7 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         stop: Callable[[], bool],
     ) -> list[Bounded[Box, Cut]]:
         ends, x = np.stack(regions), self.boxes.x
-        v, d = self.boxes.middle(ends)[1], x.shape[1]
+        v, d = self.boxes.middle(ends)[1].m, x.shape[1]
         # How much z varies, on the average over v, for each range that can be cut.
         spread = np.sqrt(np.maximum(v @ x**2 - (v @ x) ** 2, 1e-12))
         places = (ends[:, :, :d].sum(axis=1) * spread).argmax(axis=1)
@@ -101,18 +101,18 @@ class LogRatioTree(BestFirst[Array, Box, Cut]):
         """
         splits, _ = self.levels()
         nodes = np.array([-1 if split is None else split[0] for split in splits])
-        boxes = self.boxes
-        outputs, groups = boxes.outputs, boxes.groups
+        made, boxes = self._made, self.boxes
+        outputs, groups = made.outputs, made.groups
         if reversed_outputs:
             outputs, groups = reversed_outputs - 1 - outputs, len(groups) - 1 - groups
         back = np.argsort(groups)
         return {
             "rule": "ratio",
-            "law": pack(boxes.law[back], "<f4"),
+            "law": pack(made.law[back], "<f4"),
             "order": pack(outputs, "<i4"),
             "groups": pack(groups if boxes.ordered else [], "<i4"),
             "x": pack(boxes.x[back], "<f4"),
-            "psi": pack(boxes.psi, "<f4"),
+            "psi": pack(made.psi, "<f4"),
             "nodes": pack(nodes, "<i4"),
             "cuts": pack([split[1] for split in splits if split is not None], "<f4"),
         }

@@ -139,15 +139,15 @@ def test_boxes_are_the_kernels():
     v = rng.dirichlet(np.ones(len(value.rows)))
     with precision(), np.errstate(all="ignore"):
         one = one_value(value.rows, [1] * len(value.rows), scale, t)
-        boxes = LogRatioBoxes.of(value, np.zeros(len(v)), scale, np.log(t), v)
-        back = np.argsort(boxes.groups)
-        arrays = {"order": boxes.outputs, "x": boxes.x[back], "psi": boxes.psi}
-        law = (boxes.law[back] / boxes.law.sum()).tolist()
-        groups = boxes.groups if boxes.ordered else np.empty(0, int)
+        made = LogRatioBoxes.of(value, np.zeros(len(v)), scale, np.log(t), v)
+        boxes, back = made.boxes, np.argsort(made.groups)
+        arrays = {"order": made.outputs, "x": boxes.x[back], "psi": made.psi}
+        law = (made.law[back] / made.law.sum()).tolist()
+        groups = made.groups if boxes.ordered else np.empty(0, int)
         kernel = boxes_of(one, {"law": law, "groups": groups, **arrays}).lifted(Many.table)
         assert boxes.root == pytest.approx(kernel.root, abs=1e-12)
         for width in (1.0, 0.3, 0.1, 0.01):
             ends = boxes.root * width * rng.random((20, 2, 1))
             narrowed = kernel.narrowed(ends)
             assert boxes.narrowed(ends) == pytest.approx(narrowed, abs=1e-9)
-            assert boxes.bounds(narrowed) == pytest.approx(kernel.bound(narrowed).m, abs=1e-9)
+            assert boxes.bound(narrowed).m == pytest.approx(kernel.bound(narrowed).m, abs=1e-9)
