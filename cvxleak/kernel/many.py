@@ -2,9 +2,9 @@ r"""`Many`: an array of float balls, one for each leaf of a tree, computed with 
 
 A `Many` (m, r) says that the number that entry i stands for is in [m_i - r_i, m_i + r_i]. What is
 assumed of NumPy: binary64 with rounding to nearest in separate calls of + - * /, sums and products
-of matrices that add their terms in some order, rounded at most once for each + and *, and exact
-frexp, ldexp, rint, nextafter, maximum, comparisons and what only picks entries; nothing of its
-logarithm and exponential.
+of matrices that add their terms in some order, rounded at most once for each + and *, a cumsum that
+adds each term to the sum before it, and exact frexp, ldexp, rint, nextafter, maximum, comparisons
+and what only picks entries; nothing of its logarithm and exponential.
 
 Let u = 2^-53. A computed c = fl(a . b) is off by at most u |c| + 2^-1074. In each row of the table
 the exact error is at most the expression in r, whose own rounding (at most 16 operations, together
@@ -278,8 +278,9 @@ class Many:
         n = m.shape[axis]
         spread = np.abs(self.m) * b.r + self.r * (np.abs(b.m) + b.r)
         # The last factor is for the sums of radii themselves.
-        r = np.sum(spread + (n + 2) * U * np.abs(m), axis)
-        return Many(np.sum(m, axis), _outward(r * (1 + (n + 8) * 2.0**-50)))
+        r, m = np.sum(spread + (n + 2) * U * np.abs(m), axis), np.sum(m, axis)
+        # A sum may overflow although its radius does not; it then says nothing.
+        return Many(m, _outward(r * (1 + (n + 8) * 2.0**-50) + 0.0 * m))
 
     def matmul(self, other: Any) -> Many:
         """Return products of matrices, with the rounding bound of `inner` for each entry.
@@ -288,8 +289,8 @@ class Many:
         """
         b = Many.of(other)
         n, u, v = self.m.shape[-1], np.abs(self.m), np.abs(b.m)
-        r = u @ (b.r + (n + 2) * U * v) + self.r @ (v + b.r)
-        return Many(self.m @ b.m, _outward(r * (1 + (n + 8) * 2.0**-50)))
+        m, r = self.m @ b.m, u @ (b.r + (n + 2) * U * v) + self.r @ (v + b.r)
+        return Many(m, _outward(r * (1 + (n + 8) * 2.0**-50) + 0.0 * m))
 
     def soft(self, terms: Sequence[Any]) -> Many:
         """Return scale log sum exp(x / scale), for this scale >= 0; see `numbers.soft`.

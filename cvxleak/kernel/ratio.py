@@ -220,7 +220,7 @@ class Boxes:
         need(log_t.certain().all() and base.certain().all(), "ratio: t with zeros")
         law = term.law.at(Leaf())
         given = rows, base, Balls.of([one.scale]), log_t, Balls.of([law[g] for g in groups])
-        return cls.made(given, term.x.astype(float)[groups], term.psi, len(term.groups) > 0)
+        return cls.made(given, term.x.astype(float)[groups], term.psi, len(term.groups) > 1)
 
     @classmethod
     def made(cls, given: Any, x: Array, psi: Array, ordered: bool, lift: Lift = Balls.of) -> Boxes:

@@ -237,6 +237,16 @@ def test_leaves_have_laws_of_their_own() -> None:
         assert prove(term, problem=GUESS) == pytest.approx(prove(own, problem=GUESS), abs=1e-12)
 
 
+def test_a_law_whose_sum_is_no_float_is_a_law() -> None:
+    """A sum that overflowed once made all of it 0, and the bound -8.7 of what may be 0.29."""
+    losses = changed(gain={"kind": "matrix", "table": [[-9, -10], [-10, -9]]}, form="rise")
+    least = attained(losses)
+    assert least > 0.29
+    for theta in ([1.0, 1.0], [1.5e308, 1.5e308]):
+        term = cells(close({"rule": "prior", "of": chord()} | OF_LEAF), [theta])
+        assert prove(term, problem=losses) >= least
+
+
 def test_what_is_known_before_the_output_is_taken_off() -> None:
     # One action gains the same whatever the value is: the output is worth nothing.
     problem = changed(gain={"kind": "matrix", "table": [[2, 2]]}, form="rise")

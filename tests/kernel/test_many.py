@@ -194,6 +194,19 @@ def test_what_is_not_known_has_an_infinite_radius() -> None:
     assert not any(np.any(x.max(whole * 1e3).certain()) for x in found[:3])
 
 
+@pytest.mark.parametrize("rest", [[1e308], [1e308, -1e308], [1e308, -1e308, -1e308]])
+def test_sums_beyond_floats_are_not_known(rest: list[float]) -> None:
+    x = np.array([[1e308, *rest]])
+    squares = Many(np.array([[1e155, 1.0]])).matmul(np.array([[1e155], [1.0]]))
+    for found in (Many(x).inner(1.0), Many(x).matmul(np.ones((x.shape[1], 1))), squares):
+        known = np.isfinite(found.m)
+        assert not (~known & np.isfinite(found.r)).any()
+        # 1 / x, or e^-x, would be known otherwise.
+        assert not ((1.0 / found).certain() & ~known).any()
+        assert not ((-found).exp().certain() & ~known).any()
+    assert not squares.certain().any()
+
+
 def test_radii_of_products_of_matrices_count_the_terms() -> None:
     found = Many(np.ones((2, 1, 50))).matmul(np.ones((50, 3)))
     assert (found.r >= 52 * 2.0**-53 * 50).all()

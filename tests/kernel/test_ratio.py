@@ -16,10 +16,10 @@ from flint import arb
 from cvxleak.kernel import bounds, covers, majorants, ratio
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Balls, Many
-from cvxleak.kernel.numbers import RefusedError, precision
+from cvxleak.kernel.numbers import RefusedError, law, precision, proved
 from cvxleak.kernel.ratio import Boxes
 from cvxleak.kernel.reading import array, pack
-from cvxleak.kernel.terms import Leaf, read_term
+from cvxleak.kernel.terms import Law, Leaf, read_term
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row
 from tests.kernel.ratio_search import (
@@ -119,6 +119,73 @@ def test_random_problems():
 def test_thousands_of_random_problems():
     for seed in range(1000, 5000):
         check_random(seed)
+
+
+def grown(rng: np.random.Generator, u: Any) -> tuple[list[int], list[float]]:
+    """Return a random tree, whose cuts are near some points u."""
+    nodes, cuts, level = [], [], 1
+    while level:
+        inner = [len(cuts) < 12 and rng.random() < 0.8 for _ in range(level)]
+        for cut in inner:
+            place = int(rng.integers(u.shape[1]))
+            nodes.append(place if cut else -1)
+            if cut:
+                off = rng.choice([-1, 1]) * 10.0 ** rng.uniform(-6, 0)
+                cuts.append(float(u[rng.integers(len(u)), place] + off))
+        level = 2 * sum(inner)
+    return nodes, cuts
+
+
+@pytest.mark.parametrize("groups", ["by the first functional", "in any order", "not in order"])
+def test_leaves_hold_what_is_stationary(groups: str):
+    """Of any tree, with cuts of either kind of range; the order of groups may be a wrong one."""
+    held = narrower = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        one = random_problem(rng)
+        rows, _, _, log_t = floats(one)
+        best, v = ascent(one, steps=600)
+        made = coordinates(one, v[0], 2, ordered=groups != "not in order")
+        if groups == "in any order":
+            made["groups"] = rng.permutation(made["groups"])
+        boxes = boxes_of(one, made).lifted(Many.table)
+        still = np.abs(ascent(one, v, 1)[1] - v).max(1) < 1e-13
+        best, increments = best[still], np.diff((np.log(v @ rows) - log_t)[still][:, made["order"]])
+        if not len(best):
+            continue
+        u = np.concatenate([increments @ boxes.own.m, increments], 1)
+        nodes, cuts = grown(rng, u)
+        given = Law(tuple(law([proved(x) for x in made["law"]])))
+        arrays = {**made, "law": given, "nodes": np.array(nodes), "cuts": np.array(cuts)}
+        with np.errstate(all="ignore"):
+            ends = ratio.Ratio(**arrays).leaves(boxes)
+            tops = boxes.bound(ends).upper()
+        slack = 1e-9 * (1 + np.abs(u))
+        for at, near, attained in zip(u, slack, best, strict=True):
+            inside = ((at - near <= ends[:, 0]) & (-at - near <= ends[:, 1])).all(1)
+            assert inside.any(), seed
+            assert not (tops[inside].max() < attained - 1e-9), seed
+            held += 1
+        narrower += int((ends < boxes.root - 1e-6).all((1, 2)).sum())
+    assert held > 60
+    assert narrower > 10
+
+
+@pytest.mark.parametrize("groups", [[], [0]])
+def test_one_group_has_any_order(groups: list[int]):
+    one = one_value([[1, 2, 4]], [3], 0.5, [3, 1, 1])
+    term = {
+        "rule": "ratio",
+        "law": [1],
+        "order": pack([2, 0, 1], "<i4"),
+        "groups": pack(groups, "<i4"),
+        "x": pack([[1.0]], "<f8"),
+        "psi": pack([[1.0, -0.5]], "<f8"),
+        "nodes": pack([0, -1, -1], "<i4"),
+        "cuts": pack([0.3], "<f8"),
+    }
+    attained = float(ascent(one, [[1.0]], 1)[0][0])
+    assert proves(one, term) == pytest.approx(attained, abs=1e-12)
 
 
 # Real cases --------------------------------------------------------------------------------------
