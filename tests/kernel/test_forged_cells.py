@@ -238,7 +238,7 @@ def test_leaves_have_laws_of_their_own() -> None:
 
 
 def test_a_law_whose_sum_is_no_float_is_a_law() -> None:
-    """A sum that overflowed once made all of it 0, and the bound -8.7 of what may be 0.29."""
+    """A sum that overflowed once made all of it 0, and the bound 0 of what may be 0.29."""
     losses = changed(gain={"kind": "matrix", "table": [[-9, -10], [-10, -9]]}, form="rise")
     least = attained(losses)
     assert least > 0.29
