@@ -243,13 +243,13 @@ class GroupSearch:
         if not self._planted:
             self._planted = True
             self._plant(progress)
-        elif self._cells is None and any(one.done or one.work > LATE for one in self._trees):
+        elif self._cells is None and any(x.work > LATE or not self._grows(x) for x in self._trees):
             self._plant_cells(progress.target()[1])
         self._renew(progress)
         if self.upper <= progress.target()[0]:
             return True
-        # Log-ratios prove nothing below S. Work is in proportion to what a tree can still close.
-        waiting = [one for one in self._trees if not one.done and one.tree.reach < self.upper]
+        # Work is in proportion to what a tree can still close.
+        waiting = [one for one in self._trees if self._grows(one)]
         if not waiting:
             return False
         least = progress.target()[0]
@@ -258,6 +258,10 @@ class GroupSearch:
         growing.grow(progress, nodes, lambda weights: self._look(weights, progress))
         self.nodes += growing.tree.nodes - before
         return True
+
+    def _grows(self, one: Growing) -> bool:
+        """Whether a tree may still lower the bound: log-ratios prove nothing below S."""
+        return not one.done and one.tree.reach < self.upper
 
     def _look(self, weights: Array, progress: Progress) -> None:
         """Climb from the maximizers of a batch's nodes, for a share of the work of the trees."""

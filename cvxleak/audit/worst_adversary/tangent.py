@@ -76,8 +76,9 @@ class Tangent:
         eta = np.array([contraction(own) for own in np.split(lumped.rows, lumped.starts[1:])])
         lam = max(multiplier, float(eta.max()), HAIR)
         if group.surplus <= rounding(lumped.max_entropy):
-            # The uniform prior alone is left, with any multiplier: a large one proves most.
-            lam = max(lam, 1 / HAIR)
+            # The uniform prior alone is left, with any multiplier: a large one proves most, as long
+            # as rounding of the surplus, times it, is as small.
+            lam = max(lam, np.finfo(float).eps ** -0.5)
         weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
         return cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
 
