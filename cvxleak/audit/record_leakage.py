@@ -160,21 +160,19 @@ class RecordLeakage(Problem):
             )
         group = None if records is None else space.group(records)
         size = whole_number(size if group is None else len(group), "size", 1, space.records)
-        known = as_knowledge(adversaries, mechanism.query)
-        sizes = _values(mechanism, size, group, known)
         self._hold(
             mechanism=mechanism,
             entropy_floor=floor,
             records=group,
             size=size,
-            adversaries=known,
+            adversaries=as_knowledge(adversaries, mechanism.query),
             gain=gain_instance(gain),
             form=one_of(form, FORMS, "form"),
             name="record leakage" if size == 1 else f"leakage about {size} records",
         )
         if not self.told.is_leakage:
             self._hold(name=self.told.name)
-            self._check_gain(sizes)
+            self._check_gain()
             self._hold(unit=self.told.unit)
 
     @property
@@ -192,13 +190,19 @@ class RecordLeakage(Problem):
             subject = " and ".join(f"record {i}" for i in self.records)
         return self.told.meaning(subject, "any adversary with at least this much uncertainty")
 
-    def _check_gain(self, sizes: Sequence[int]) -> None:
+    @property
+    def sizes(self) -> list[int]:
+        """How many joint values audited groups have, if these are few enough to list."""
+        return _values(self.mechanism, self.size, self.records, self.adversaries)
+
+    def _check_gain(self) -> None:
         if isinstance(self.mechanism.noise, RealOutput):
             raise ValidationError(
                 f"gain: found {self.gain!r} ({self.form}) for a real-valued output, for which "
                 "only the rise of Shannon's gain is supported; audit rounded noise, or noise on "
                 "a grid"
             )
+        sizes = self.sizes
         self._hold(gain=provable_gain(self.gain, *sizes))
         for k in sizes:
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
