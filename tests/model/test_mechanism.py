@@ -239,7 +239,7 @@ class TestTenThousandRecords:
         assert np.array_equal(lumped.value_index, small.value_index)
 
     def test_too_large_a_group_is_an_error(self):
-        with pytest.raises(ValidationError, match=r"^records: these 30 have"):
+        with pytest.raises(ValidationError, match=r"^records: 30 of them have"):
             self.mechanism().lumped(range(30))
 
     def test_the_full_space_is_refused_in_one_line(self):
@@ -421,7 +421,9 @@ class TestGroups:
     def test_many_classes_is_a_clear_error(self):
         parts = [[i] for i in range(60)]
         assert len(kinds_of_groups(parts, 2)) == 60 * 59 // 2
-        with pytest.raises(ValidationError, match=rf"^k: there are more than {GROUP_LIMIT} kinds"):
+        with pytest.raises(
+            ValidationError, match=rf"^size: there are more than {GROUP_LIMIT} kinds"
+        ):
             kinds_of_groups(parts, 30)
         # Few groups, though very many multisets of that size.
         assert kinds_of_groups(parts, 60) == [tuple(range(60))]

@@ -257,7 +257,7 @@ class TestManyRecords:
             AdditiveQuery(RecordSpace.binary(self.n), contributions)
 
     def test_too_many_joint_values_is_an_error(self):
-        with pytest.raises(ValidationError, match=r"^records: these 40 have 1099511627776 joint"):
+        with pytest.raises(ValidationError, match=r"^records: 40 of them have 1099511627776 joint"):
             self.query(3).fibers(range(40))
         with pytest.raises(ValidationError, match=r"^records: these 5000 have about 10"):
             self.query(3).fibers(range(5000))

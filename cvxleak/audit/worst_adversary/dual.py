@@ -51,7 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvxleak.audit.worst_adversary.interior_point import Batch, minimize, never
-from cvxleak.audit.worst_adversary.objective import HAIR, INFORMATION, Objective
+from cvxleak.audit.worst_adversary.objective import HAIR, INFORMATION, MOST_TANGENTS, Objective
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Limits, Lumped
@@ -121,7 +121,7 @@ class CellDual:
     ) -> None:
         self.values, self.outputs = len(lumped.values), 0 if blind else lumped.rows.shape[1]
         self.surplus, self.objective = surplus, objective
-        self.tangents = objective.touching(self.values)
+        self.tangents = objective.named(self.values)
         limits = Limits.none(lumped) if limits is None else limits
         c, d, size = limits.coefficients, limits.bounds, len(lumped.rows)
         largest = np.abs(c).max(axis=1, initial=0.0)
@@ -220,8 +220,9 @@ class CellDual:
         solution = Solution(bound, nodes.numbers(z), rays, weights)
         lacking = self.objective.missing(last.pi, self.tangents)
         lacking[(bound <= threshold) | (lacking <= accuracy / 2)] = 0.0
-        if lacking.any():
-            self.tangents = np.vstack([self.tangents, last.pi[lacking.argmax()]])
+        if lacking.any() and len(self.tangents) < MOST_TANGENTS:
+            more = self.objective.touching(last.pi[[lacking.argmax()]])
+            self.tangents = np.vstack([self.tangents, more])
         return solution
 
 

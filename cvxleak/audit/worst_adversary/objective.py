@@ -22,7 +22,10 @@ from cvxleak.core.validation import Array
 from cvxleak.model import Shannon
 from cvxleak.model.gain_form import LEAKAGE, GainForm
 
-__all__ = ["HAIR", "INFORMATION", "Objective"]
+__all__ = ["HAIR", "INFORMATION", "MOST_TANGENTS", "Objective"]
+
+MOST_TANGENTS = 64
+"""Most tangents of a gain that are in use at once. The bank's need fewer; each takes time."""
 
 HAIR = 1e-9
 """Where floats differ by less than this, in parts, it may be rounding. With 1e-12 the bank's ends
@@ -65,34 +68,38 @@ class Objective:
             return -entr(laws).sum(axis=-1)
         return self.told.gain.value(laws)
 
-    def touching(self, k: int) -> Array:
-        """Return where tangents touch the gain to begin with, shape (W, k); none if times = 0.
+    def named(self, k: int) -> Array:
+        """Return what names the tangents to begin with, shape (W, k); there are none if times = 0.
 
-        They are near the values, far from them, and in the middle.
+        A tangent is named by the distribution where it touches the gain. If the gain is a maximum
+        of actions, these are its tangents, and name themselves.
         """
         if self.times == 0:
             return np.zeros((0, k))
-        values = np.eye(k)
-        points = np.vstack([0.8 * values + 0.2 / k, (1 - values) / (k - 1), np.full(k, 1 / k)])
-        _, first = np.unique(self.tangents(points), axis=0, return_index=True)
-        return points[np.sort(first)]
+        if self.actions is not None and len(self.actions) <= MOST_TANGENTS // 2:
+            return self.actions
+        return self.touching(np.vstack([0.8 * np.eye(k) + 0.2 / k, np.full(k, 1 / k)]))
 
-    def tangents(self, points: Array) -> Array:
-        """Return the tangents at these points, shape (W, k)."""
-        return self.told.gain.tangent(points)
+    def touching(self, laws: Array) -> Array:
+        """Return what names the tangents at some distributions."""
+        return laws if self.actions is None else self.told.gain.tangent(laws)
 
-    def missing(self, laws: Array, points: Array) -> Array:
-        """Return how far -times G is, at some distributions, below its tangents at points."""
+    def tangents(self, names: Array) -> Array:
+        """Return the tangents with these names, shape (W, k)."""
+        return names if self.actions is not None else self.told.gain.tangent(names)
+
+    def missing(self, laws: Array, names: Array) -> Array:
+        """Return how far -times G is below some tangents, at each of some distributions."""
         if self.times == 0:
             return np.zeros(len(laws))
-        highest = (laws @ self.tangents(points).T).max(axis=1)
+        highest = (laws @ self.tangents(names).T).max(axis=1)
         return self.times * (self.heights(laws) - highest)
 
     def ceiling(self, k: int) -> tuple[float, Array]:
         """Return a bound for all adversaries and channels, and the weights of tangents for it."""
         if self.told.is_leakage:
             return float(np.log(k)), np.zeros(0)
-        return _least_excess(self.heights(np.eye(k)), self.times * self.tangents(self.touching(k)))
+        return _least_excess(self.heights(np.eye(k)), self.times * self.tangents(self.named(k)))
 
     def least(self, k: int) -> tuple[float, Array]:
         """Return a number that G never falls below, and the weights of actions that show it.

@@ -130,12 +130,12 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
 
     def _tangents(self, numbers: Array, start: int) -> tuple[Term, Array]:
         """Return what the rule `prior` takes, and the numbers of the leaves with it."""
-        points, linear = self.dual.tangents, self.group.view.gain.linear
+        names, linear = self.dual.tangents, self.group.view.gain.linear
         if not linear:
-            theta = _columns(start, start + len(points))
-            return {"theta": theta, "points": points.tolist()}, numbers
-        table, found = np.array(linear, dtype=float), self.objective.tangents(points)
-        which = np.abs(table - found[:, None]).max(axis=2).argmin(axis=1)
+            theta = _columns(start, start + len(names))
+            return {"theta": theta, "points": names.tolist()}, numbers
+        table = np.array(linear, dtype=float)
+        which = np.abs(table - names[:, None]).max(axis=2).argmin(axis=1)
         theta = np.zeros((len(numbers), len(table)))
         np.add.at(theta.T, which, numbers[:, start:].T)
         numbers = np.column_stack([numbers[:, :start], theta])
