@@ -259,7 +259,7 @@ class TestManyRecords:
     def test_too_many_joint_values_is_an_error(self):
         with pytest.raises(ValidationError, match=r"^records: 40 of them have 1099511627776 joint"):
             self.query(3).fibers(range(40))
-        with pytest.raises(ValidationError, match=r"^records: these 5000 have about 10"):
+        with pytest.raises(ValidationError, match=r"^records: 5000 of them have about 10"):
             self.query(3).fibers(range(5000))
 
     def test_too_many_datasets_to_write_out(self):

@@ -240,7 +240,7 @@ class Ascent:
             (weights * price).sum(axis=1) - here,
             accuracy * np.array(list(map(_size, found))) / kappa,
             price=price,
-            miss=accuracy**0.5,
+            miss=accuracy,
         )
         numbers = solution.numbers
         numbers[:, relaxed] *= kappa[:, None]

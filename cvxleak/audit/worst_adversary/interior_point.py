@@ -95,9 +95,13 @@ def minimize(
             active, z, slack, tau = active[keep], z[keep], slack[keep], tau[keep]
             threshold, accuracy = threshold[keep], accuracy[keep]
             problem, point = problem.take(keep), point.take(keep)
-        # Steps aim no lower than what slacks miss, nor any higher than before.
-        right = np.maximum(slack, np.abs(point.gradient))
-        tau = np.minimum(tau, 0.15 * (z * right).mean(axis=1, keepdims=True))
+        if allowed < np.inf:
+            # Steps aim no lower than what slacks miss, nor any higher than before. Where only the
+            # bound counts that takes many times the steps of some gains.
+            right = np.maximum(slack, np.abs(point.gradient))
+            tau = np.minimum(tau, 0.15 * (z * right).mean(axis=1, keepdims=True))
+        else:
+            tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
         z, slack, point = _step(problem, z, slack, point, tau)
     return value, best, last
 
