@@ -193,7 +193,18 @@ class RecordLeakage(Problem):
     @property
     def sizes(self) -> list[int]:
         """How many joint values audited groups have, if these are few enough to list."""
-        return _values(self.mechanism, self.size, self.records, self.adversaries)
+        query, shape, group = self.mechanism.query, self.mechanism.space.shape, self.records
+        query.check_fibers(group or sorted(range(len(shape)), key=shape.__getitem__)[-self.size :])
+        alike = exchangeable(query, self.adversaries)
+        groups = [group] if group else self.mechanism.groups(self.size, alike)
+        sizes = [math.prod(shape[i] for i in one) for one in groups]
+        if sum(sizes) * len(query.values) > PAIRS:
+            raise ValidationError(
+                f"records: found none; there are {len(groups)} kinds of groups of {self.size} "
+                f"records with {sum(sizes)} joint values, and the query has {len(query.values)}; "
+                f"at most {PAIRS} pairs can be audited together, so name one group"
+            )
+        return sorted(set(sizes))
 
     def _check_gain(self) -> None:
         if isinstance(self.mechanism.noise, RealOutput):
@@ -344,23 +355,6 @@ class RecordLeakage(Problem):
             center = worst.weights if worst.records == start.records else start.weights
         stored = points_of(bound, start.records)
         return mixtures(start.weights, center, lambda w: replace(start, weights=w), stored)
-
-
-def _values(
-    mechanism: Mechanism, size: int, group: tuple[int, ...] | None, known: Sequence[Knowledge]
-) -> list[int]:
-    """Return how many joint values audited groups have, if these are few enough to list."""
-    query, shape = mechanism.query, mechanism.space.shape
-    query.check_fibers(group or sorted(range(len(shape)), key=shape.__getitem__)[-size:])
-    groups = [group] if group else mechanism.groups(size, exchangeable(query, known))
-    sizes = [math.prod(shape[i] for i in one) for one in groups]
-    if sum(sizes) * len(query.values) > PAIRS:
-        raise ValidationError(
-            f"records: found none; there are {len(groups)} kinds of groups of {size} records with "
-            f"{sum(sizes)} joint values, and the query has {len(query.values)}; at most {PAIRS} "
-            "pairs can be audited together, so name one group"
-        )
-    return sorted(set(sizes))
 
 
 def record_leakage(

@@ -21,12 +21,9 @@ from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.model import Lumped
+from cvxleak.solvers.best_first import NUMBERS
 
 __all__ = ["Choices", "Leakages", "entropies", "enumerable", "leakages", "places_of"]
-
-MOST = 1 << 20
-"""Most probabilities in the rows of all choices; past it other bounds have to do. With a batch's
-number the guess of a record in a count of 20 people without a floor takes a tree, and minutes."""
 
 
 class Choices:
@@ -109,7 +106,7 @@ def enumerable(counts: Sequence[int], outputs: int) -> bool:
 
     Past that other bounds have to do.
     """
-    return math.prod(counts) * len(counts) * outputs <= MOST
+    return math.prod(counts) * len(counts) * outputs <= NUMBERS
 
 
 def places_of(lumped: Lumped) -> NDArray[np.intp] | None:

@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from cvxleak.audit.worst_adversary.choices import MOST, Choices
+from cvxleak.audit.worst_adversary.choices import Choices
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.solvers.best_first import NUMBERS
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -38,7 +39,7 @@ def test_choices_bound_binary_capacities(seed):
 
 
 def test_too_many_choices_are_left_to_the_cells():
-    side = math.isqrt(MOST // 4) + 1
+    side = math.isqrt(NUMBERS // 4) + 1
     rows = np.random.default_rng(0).dirichlet(np.ones(2), size=2 * side)
     lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(side)]), rows).lumped(0)
     assert Choices.of(lumped) is None
