@@ -16,12 +16,12 @@ import pytest
 from cvxleak import Certificate, capacity, design_for_prior, min_distortion, min_leakage, verify
 from cvxleak.audit import (
     balance,
-    check_claim,
     product_leakage,
     record_leakage,
     total_disclosure,
 )
 from cvxleak.capacities import renyi_capacity
+from cvxleak.differential_privacy import check_claim
 from cvxleak.kernel.claims import KINDS
 from cvxleak.kernel.reading import pack
 from cvxleak.local_dp import local_dp_epsilon_of_set

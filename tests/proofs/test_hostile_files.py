@@ -14,7 +14,6 @@ import pytest
 
 from cvxleak.audit import (
     balance,
-    check_claim,
     product_leakage,
     record_leakage,
     total_disclosure,
@@ -22,6 +21,7 @@ from cvxleak.audit import (
 from cvxleak.capacities import capacity, renyi_capacity
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.design import design_for_prior, min_distortion, min_leakage
+from cvxleak.differential_privacy import check_claim
 from cvxleak.envelope import failure_probability, optimal_pml_mechanism, pml_envelope
 from cvxleak.kernel import budget, reading
 from cvxleak.kernel.cases import simplex
