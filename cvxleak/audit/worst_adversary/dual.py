@@ -355,9 +355,10 @@ class Nodes(Batch):
             spread * (pi / (dual.objective.share + lam)[:, None])[..., None]
         )
         for a in range(dual.values):
-            block = covariance[:, a][:, at[:, None], at]
-            weighed = (pi[:, a] / lam)[:, None] * factor[:, a]
-            hessian += block * factor[:, a, :, None] * weighed[:, None]
+            block = covariance[:, a].take(at, axis=1).take(at, axis=2)
+            block *= factor[:, a, :, None]
+            block *= ((pi[:, a] / lam)[:, None] * factor[:, a])[:, None]
+            hessian += block
         return gradient, hessian
 
 
