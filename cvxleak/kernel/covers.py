@@ -16,7 +16,7 @@ from flint import arb
 
 from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Balls, Many
-from cvxleak.kernel.numbers import Counted, ball, largest, need
+from cvxleak.kernel.numbers import Counted, ball, need
 from cvxleak.kernel.terms import Leaf, Rule, Shape, packed, term
 from cvxleak.kernel.view import View
 
@@ -59,22 +59,31 @@ def replay(root: Part, nodes: Any, cuts: Any, split: Callable[[Part, Any, Any], 
 
 
 def largest_bound(
-    chosen: Any, step: int, in_floats: Callable[[Any], Many], in_balls: Callable[[int], arb]
+    chosen: Any, step: int, size: int, floats: Callable[[Any], Many], balls: Callable[[int], arb]
 ) -> arb:
-    """Return the largest bound of some leaves: `step` at once in floats, the rest in balls."""
-    found, left = [], []
+    """Return the largest bound of some leaves, each of which takes `size` operations.
+
+    Float balls are computed of `step` leaves at once. Where one is wide, the leaf's bound is
+    computed in balls, unless another leaf's is at least as large as the float ball's end.
+    """
+    charge("float operations", size * len(chosen))
+    found = []
     for start in range(0, len(chosen), step):
-        own = chosen[start : start + step]
         with np.errstate(all="ignore"):
-            many = in_floats(own)
-            good = np.broadcast_to(many.certain() & (many.r < ALLOWANCE), len(own))
-            bounds = np.broadcast_to(many.upper(), len(own))[good]
-        found += [arb(float(bounds.max()))] if len(bounds) else []
-        left.append(own[~good])
-    for i in np.concatenate(left).tolist():
-        found.append(in_balls(i))
-        need(found[-1].is_finite(), "a leaf that bounds nothing")
-    return largest(found)
+            own = chosen[start : start + step]
+            many = floats(own)
+            uppers = np.where(many.certain(), many.upper(), np.inf)
+            narrow = many.certain() & (many.r < ALLOWANCE)
+        found.append(np.broadcast_arrays(uppers, narrow, own)[:2])
+    uppers, narrow = np.concatenate(found, axis=1)
+    most = arb("-inf")
+    for i in np.argsort(-uppers).tolist():
+        if most >= uppers[i]:
+            break
+        charge("ball operations", 0 if narrow[i] else size)
+        most = most.max(arb(uppers[i]) if narrow[i] else balls(int(chosen[i])))
+        need(most.is_finite(), "a leaf that bounds nothing")
+    return most
 
 
 # Cells of posteriors -----------------------------------------------------------------------------
@@ -143,14 +152,8 @@ class Cells:
 
     def largest(self) -> arb:
         """Return the largest bound of a leaf."""
-        each, leaves = self.operations(), np.arange(len(self.leaves))
-        charge("float operations", each * len(leaves))
-
-        def in_balls(i: int) -> arb:
-            charge("ball operations", each)
-            return self.in_balls(i)
-
-        return largest_bound(leaves, max(1, AT_ONCE // each), self.in_floats, in_balls)
+        leaves, size = np.arange(len(self.leaves)), self.operations()
+        return largest_bound(leaves, max(1, AT_ONCE // size), size, self.in_floats, self.in_balls)
 
     def operations(self) -> int:
         """Return how many operations a leaf takes."""

@@ -139,13 +139,13 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         ends = self.leaves(floats)
 
         def in_balls(i: int) -> arb:
-            charge("ball operations", exact.size)
             return arb(float(exact.bound(ends[i : i + 1]).upper()[0]))
 
         # A box is empty where a range has its ends in the wrong order.
         chosen = np.flatnonzero(~np.any(ends[:, 0] < -ends[:, 1], 1))
         need(len(chosen), "ratio: no leaf bounds anything")
-        worst = largest_bound(chosen, exact.at_once, lambda own: floats.bound(ends[own]), in_balls)
+        step, size = exact.at_once, exact.size
+        worst = largest_bound(chosen, step, size, lambda own: floats.bound(ends[own]), in_balls)
         # The rest is no part of the proof: an error in it would be seen here.
         need(worst >= self._attained(subject, leaf), "ratio: a bound below an attained value")
         return worst
