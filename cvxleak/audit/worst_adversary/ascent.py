@@ -84,7 +84,7 @@ class Ascent:
         self.group, self.adversaries, self._rng = group, adversaries, rng
         self.enough = np.inf
         # The best, and over a set of channels the one that was found with the rows in the middle.
-        self._best = self._of_middle = self._found(adversaries.center, group.lumped)
+        self._best = self._of_middle = self.found(adversaries.center, group.lumped)
         self._joint_steps = group.told.is_leakage and not len(group.limits.bounds)
         told = group.told
         # Whether steps are to the maximum of the minorant itself.
@@ -120,7 +120,7 @@ class Ascent:
             self._best = found
         return self.value
 
-    def _found(self, weights: Array, rows: Lumped, numbers: Array | None = None) -> Found:
+    def found(self, weights: Array, rows: Lumped, numbers: Array | None = None) -> Found:
         """Return an adversary with J, or its quotient."""
         gain, form = self.group.told.gain, self.group.told.form
         of_values = joint(weights, rows)
@@ -162,7 +162,7 @@ class Ascent:
     def _ascend(self, starts: Array, rows: Lumped, stop: Callable[[], bool]) -> Found:
         if self._joint_steps:
             return self._jointly(starts, rows, stop)
-        found = [self._found(self.adversaries.meet(w), rows) for w in starts]
+        found = [self.found(self.adversaries.meet(w), rows) for w in starts]
         for accuracy in (ROUGH, PROGRESS):
             self._follow(found, rows, accuracy, stop)
             found = [max(found, key=_value)]
@@ -181,7 +181,7 @@ class Ascent:
             current = current.take(np.argsort(-current.value, kind="stable")[:kept])
         weights = self.adversaries.meet(current.weights[0])
         # A step that gains nothing is not taken, but its multiplier is that of where it begins.
-        return self._found(weights, rows, updater.first(current.joint).multiplier)
+        return self.found(weights, rows, updater.first(current.joint).multiplier)
 
     def _follow(
         self, found: list[Found], rows: Lumped, accuracy: float, stop: Callable[[], bool]
@@ -245,7 +245,7 @@ class Ascent:
         numbers = solution.numbers
         numbers[:, relaxed] *= kappa[:, None]
         reached = [self.adversaries.meet(np.maximum(w, 0.0)) for w in solution.weights]
-        return [self._found(w, rows, x) for w, x in zip(reached, numbers, strict=True)]
+        return [self.found(w, rows, x) for w, x in zip(reached, numbers, strict=True)]
 
     def _slopes(self, laws: Array) -> Array:
         """Return tangents of G, of which those of -H have no slope where a value is excluded."""

@@ -334,9 +334,11 @@ class GroupSearch:
             return
         tree, attained = self._cells.tree, self.ascent.value
         if tree.merged is not None:
-            price = float(self.ascent.weights @ tree.merged.price)
-            # The price is most of what keeps the bound up.
-            if tree.upper - attained <= PRICE * price:
+            weights = self.ascent.weights
+            price = float(weights @ tree.merged.price)
+            # By this no cells bring the bound nearer to what the worst adversary gains.
+            lost = price + self.ascent.found(weights, tree.merged.lumped).value - attained
+            if lost >= PRICE * (tree.upper - attained):
                 self._merge(PRICE * price)
         elif self.group.told.form == "factor":
             if attained - tree.factor > SHARE * progress.target()[1]:
