@@ -32,7 +32,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, fmpq
 from numpy.typing import NDArray
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, few
 from cvxleak.kernel.gains import Gain
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import dot, largest, least, lower, need
@@ -83,11 +83,7 @@ class Channels:
         each = zip(columns, self._units, strict=True)
         tops = [1 + dot([max(c) - min(c) for c in one], numbers) // unit for one, unit in each]
         self.totals = math.prod(tops)
-        need(
-            self.totals <= LONGEST,
-            f"found {self.totals if self.totals < 1 << 64 else 'very many'} totals of the query; "
-            f"at most {LONGEST} are gone through for independent records",
-        )
+        few(self.totals, LONGEST, "totals of independent records")
         self._strides = [math.prod(tops[i + 1 :]) for i in range(len(tops))]
         first = [dot(low, numbers) for low in lows]
         charge("ball operations", self.totals)
@@ -122,7 +118,7 @@ class Channels:
             for own, vertices, n in others
         ]
         found = _cases(_Totals(0, np.ones(1)), powers)
-        size = max(BLOCK // (len(contributions) * self.matrix.shape[1]), 1)
+        size = max(BLOCK // max(len(contributions) * self.matrix.shape[1], self.totals >> 6), 1)
         while block := list(islice(found, size)):
             yield self._block(self.codes(contributions), block)
 
@@ -251,6 +247,7 @@ def _powers(one: _Totals, n: int) -> list[_Totals]:
     found = [_Totals(0, np.ones(1))]
     for _ in range(n):
         found.append(_times(found[-1], one))
+        charge("bytes of numbers", 8 * len(found[-1].weights))
     return found
 
 

@@ -57,7 +57,7 @@ from typing import Any
 import numpy as np
 from flint import arb, fmpq, fmpq_mat
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, choices, few
 from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, simplex
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
@@ -80,11 +80,12 @@ MOST_SYSTEMS = 1 << 12
 """Most systems of equations that are solved for a gain's corners."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Person:
     """A record: what each value adds to the total, and the vertices of its distribution.
 
-    `own` are the vertices if the record is the one that is attacked.
+    `own` are the vertices if the record is the one that is attacked. Records that are alike are one
+    object, so that a million of them are told apart without a look at their vertices.
     """
 
     contributions: tuple[Total, ...]
@@ -114,7 +115,7 @@ class ProductLeakage:
         if record is not None:
             count(record, "record", below=space.records)
         found = cls(space, rows, record, problem.get("laws"), read_form(problem), problem)
-        if found.laws is not None:
+        if known == "laws":
             fits = isinstance(found.laws, Mapping) and len(found.laws) == 1
             need(fits and set(found.laws) <= KNOWN, "laws: what is known of them")
             if "record_floor" not in found.laws:
@@ -199,8 +200,8 @@ class ProductLeakage:
         made: dict[Any, Person] = {}
         for own, laws in zip(each, given, strict=True):
             if (own, id(laws)) not in made:
-                hulls = self._hulls(len(own), laws, least)
-                made[own, id(laws)] = Person(own, *hulls)
+                parts_ = own, *self._hulls(len(own), laws, least)
+                made[own, id(laws)] = made.setdefault(parts_, Person(*parts_))
         return [made[own, id(laws)] for own, laws in zip(each, given, strict=True)]
 
     def _hulls(
@@ -261,15 +262,9 @@ class ProductLeakage:
         """Return how many cases there are."""
         if self.laws is None:
             return len(self.contexts(people[audited].contributions))
-        found = math.prod(
-            math.comb(one.records + len(one.vertices) - 1, one.records)
-            for one in self.others(people, audited)
-        )
-        need(
-            found <= MOST_CASES,
-            f"found {found if found < 1 << 64 else 'very many'} cases of the other records; "
-            f"at most {MOST_CASES} are gone through",
-        )
+        numbers = ((one.records, len(one.vertices)) for one in self.others(people, audited))
+        found = math.prod(choices(n + vertices - 1, n) for n, vertices in numbers)
+        few(found, MOST_CASES, "cases of the other records")
         return found
 
     def blocks(self, people: Sequence[Person], audited: int) -> Iterator[Array]:
