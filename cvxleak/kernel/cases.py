@@ -107,6 +107,10 @@ class Channels:
             for own in contributions
         ]
 
+    def at_once(self, contributions: Sequence[Total]) -> int:
+        """Return in how many cases the rows of a record are computed together."""
+        return max(BLOCK // max(len(contributions) * self.matrix.shape[1], self.totals >> 6), 1)
+
     def blocks(self, contributions: Sequence[Total], others: Sequence[Others]) -> Iterator[Array]:
         """Yield the rows of a record in all cases, shape (cases, values, outputs), some at a time.
 
@@ -118,8 +122,7 @@ class Channels:
             for own, vertices, n in others
         ]
         found = _cases(_Totals(0, np.ones(1)), powers)
-        size = max(BLOCK // max(len(contributions) * self.matrix.shape[1], self.totals >> 6), 1)
-        while block := list(islice(found, size)):
+        while block := list(islice(found, self.at_once(contributions))):
             yield self._block(self.codes(contributions), block)
 
     def _block(self, codes: Sequence[int], cases: Sequence[_Totals]) -> Array:
@@ -182,6 +185,7 @@ def leaked(rows: Array, weights: Array, own: Sequence[Law]) -> Array:
 
 def gained(rows: Array, p: Law, gain: Gain, times: Any) -> Array:
     """Return for each case a float above sum_y G(p W_y) - T G(p), or their quotient (PARTS)."""
+    charge("float operations", 32 * rows.size * len(gain.linear))
     one = np.ones(rows.shape[2])
     each = [Many(rows[:, a]) for a in range(len(p))]
     mass = least(x.inner(one) for x in each)

@@ -119,6 +119,7 @@ class Cells:
     def __init__(self, cover: PosteriorCells, subject: View) -> None:
         self.cover, self.subject, self.floats = cover, subject, subject.lifted(Many.of)
         k, n, size = subject.k, subject.n, subject.k + len(cover.cuts)
+        charge("bytes of numbers", 64 * (k * k * n + cover.leaves.shape[1]))
         need(k * size <= MOST_NUMBERS, "cells: too many cuts")
         self.points = Many(np.eye(k, size), np.zeros((k, size)))
         self.exact: dict[int, Any] = {i: Balls.of(own) for i, own in enumerate(np.eye(k))}
@@ -156,7 +157,6 @@ class Cells:
         """Return how many operations a leaf takes."""
         counter = Counted()
         (n, k), columns = self.leaves.shape[1:], self.cover.leaves.shape[1]
-        charge("bytes of numbers", 64 * (k * k * n + columns))
         numbers, vertices = (Balls.of(np.full(shape, counter)) for shape in (columns, (k, k, n)))
         subject = self.subject.lifted(lambda _: counter)
         self.cover.of.evaluate(subject, Leaf(lambda _: counter, numbers, vertices))

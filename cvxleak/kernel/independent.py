@@ -52,6 +52,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -271,7 +272,8 @@ class ProductLeakage:
         """Yield the rows of a record in all cases or contexts, from below (`Channels.blocks`)."""
         own = people[audited].contributions
         if self.laws is None:
-            yield self.channels.matrix[np.array(self.contexts(own))]
+            all_, n = np.array(self.contexts(own)), self.channels.at_once(own)
+            yield from (self.channels.matrix[all_[i : i + n]] for i in range(0, len(all_), n))
         else:
             yield from self.channels.blocks(own, self.others(people, audited))
 
@@ -321,7 +323,7 @@ def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[
         rows = list(dict.fromkeys(tuple(row[v] for v in support) for row in table))
         charge("ball operations", len(rows) ** 2 * len(support))
         # Actions that are nowhere better than another one are not needed.
-        kept = [one for one in rows if not any(one != x and _below(one, x) for x in rows)]
+        kept = [one for one in rows if not any(one != x and all(map(le, one, x)) for x in rows)]
         systems += max(math.comb(len(kept), len(support)), 1)
         need(systems <= MOST_SYSTEMS, f"more than {MOST_SYSTEMS} systems of equations for a gain")
         for x in map(_solved, combinations(kept, len(support))):
@@ -329,10 +331,6 @@ def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[
                 at = dict(zip(support, x, strict=True))
                 found.setdefault(tuple(at.get(v, fmpq(0)) for v in places))
     return [(list(x), _mixture(x, vertices)) for x in found]
-
-
-def _below(one: Sequence[fmpq], other: Sequence[fmpq]) -> bool:
-    return all(x <= y for x, y in zip(one, other, strict=True))
 
 
 def _solved(rows: Sequence[Sequence[fmpq]]) -> list[fmpq] | None:

@@ -78,6 +78,7 @@ REFUSED: dict[str, Any] = {
     "a tangent's law without an output": close(share(CONTRACTION, CONTRACTION, t=[1, 1, 0])),
     "a tangent where a group has no weight": close(share(*[CONTRACTION | {"w": [1, 1, 0]}] * 2)),
     "a leaf's number outside of covers": close(SHARE, {"leaf": 0}),
+    "no numbers of a leaf outside of covers": close(SHARE) | {"limits": {"leaf": [0, 0]}},
     "a share of noise of 0": with_(HONEST["smoothed"], "of.share", 0),
     "nothing but noise": with_(HONEST["smoothed"], "of.share", 1),
     "a negative share of noise": with_(HONEST["smoothed"], "of.share", -0.1),

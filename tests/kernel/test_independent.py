@@ -158,6 +158,7 @@ FORGED = [
     ({"laws": {"unknown": 1}}, {}, "what is known"),
     ({"laws": {}}, {}, "what is known"),
     ({"laws": 1}, {}, "what is known"),
+    ({"laws": None}, {}, "what is known"),
     ({"laws": ["least_probability"]}, {}, "what is known"),
     ({"laws": {**FLOOR, "record_floor": 1}}, {}, "what is known"),
     ({"laws": {"vertices": [[[[0.5, 0.5]], 2]]}}, {}, "different numbers"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import arb, fmpq
 
-from cvxleak.kernel import lemmas, space
+from cvxleak.kernel import cases, lemmas, ratio, space
 from cvxleak.kernel.budget import LIMITS, limited
 from cvxleak.kernel.covers import replay
 from cvxleak.kernel.gains import read_gain
@@ -20,7 +20,7 @@ from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.space import Space, read_query
 from cvxleak.kernel.view import Row
-from tests.kernel.forging import cells, chord, close
+from tests.kernel.forging import HONEST, cells, chord, close, nothing, prove, with_
 
 
 @pytest.fixture(autouse=True)
@@ -154,11 +154,44 @@ def test_sums_of_very_many_independent_records_are_limited(monkeypatch: pytest.M
 
 
 def test_cases_that_are_far_apart_are_computed_in_small_blocks() -> None:
-    statement = of_product(200, [[[[1, 0], [0, 1]], 200]], 20_001, 20_000)
+    statement = of_product(100, [[[[1, 0], [0, 1]], 100]], 4_001, 4_000)
     people = statement.people()
-    assert statement.cases(people, 0) == 100 * 101
+    assert statement.cases(people, 0) == 50 * 51
     block = next(iter(statement.blocks(people, 0)))
     assert len(block) * statement.channels.totals < 1 << 25
+
+
+def test_contexts_of_an_independent_record_are_gone_through_in_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = {
+        "kind": "additive",
+        "space": {"alphabets": [[[0, 1], 30]]},
+        "contributions": [[[[0], [1]], 30]],
+        "totals": [[i] for i in range(31)],
+        "values": list(range(31)),
+        "modulus": None,
+    }
+    matrix = [[f"{i + 1}/32", f"{31 - i}/32"] for i in range(31)]
+    mechanism = {"query": query, "channel": {"matrix": matrix}}
+    statement = ProductLeakage.read({"mechanism": mechanism, "record": 0, "entropy_floor": 0})
+    term = {"rule": "contexts", "inputs": [pack(np.ones((30, 2)), "<f8")]}
+    whole = statement.upper(term)
+    monkeypatch.setattr(cases, "BLOCK", 28)
+    blocks = list(statement.blocks(statement.people(), 0))
+    assert list(map(len, blocks)) == [7, 7, 7, 7, 2]
+    assert statement.upper(term) == whole > 0
+
+
+def test_functionals_of_very_many_outputs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not nothing(HONEST["ratio"])
+    few_groups = pack(np.zeros((2, 2)), "<f8")
+    narrow = with_(HONEST["ratio"], "of.values.0.x", pack(np.zeros((3, 2)), "<f8"))
+    narrow = with_(narrow, "of.values.0.psi", few_groups)
+    assert not nothing(narrow)
+    monkeypatch.setattr(ratio, "LARGEST", 8)
+    with pytest.raises(RefusedError, match="too many groups and outputs"):
+        prove(narrow)
 
 
 def test_alike_independent_records_are_one_object() -> None:
