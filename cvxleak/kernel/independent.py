@@ -70,7 +70,7 @@ from cvxleak.kernel.view import Row
 
 __all__ = ["MOST_CASES", "Person", "ProductLeakage", "corners"]
 
-KNOWN = {"vertices", "least_probability", "record_floor"}
+KNOWN = [{"vertices"}, {"least_probability"}, {"record_floor"}]
 
 MOST_CASES = 1 << 17
 
@@ -117,9 +117,9 @@ class ProductLeakage:
             count(record, "record", below=space.records)
         found = cls(space, rows, record, problem.get("laws"), read_form(problem), problem)
         if known == "laws":
-            fits = isinstance(found.laws, Mapping) and len(found.laws) == 1
-            need(fits and set(found.laws) <= KNOWN, "laws: what is known of them")
-            if "record_floor" not in found.laws:
+            laws = problem["laws"]
+            need(isinstance(laws, Mapping) and set(laws) in KNOWN, "laws: what is known of them")
+            if "record_floor" not in laws:
                 found.people()
         else:
             rational(problem["entropy_floor"])
@@ -209,7 +209,7 @@ class ProductLeakage:
         self, size: int, given: Any, least: fmpq | None
     ) -> tuple[tuple[Law, ...], tuple[Law, ...]]:
         """Return the vertices of a record's distribution: of another one, of the attacked one."""
-        if given is not None:
+        if self.laws is not None and "vertices" in self.laws:
             rows = [items(one, "a distribution", size) for one in items(given, "vertices")]
             need(rows, "no vertex")
             vertices = tuple(tuple(law(row, "a distribution")) for row in rows)

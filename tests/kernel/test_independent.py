@@ -167,6 +167,7 @@ FORGED = [
     ({"laws": {"vertices": [[[[0.5, 0.5, 0]], 3]]}}, {}, "3 entries, where 2"),
     ({"laws": {"vertices": [[[[1.5, -0.5]], 3]]}}, {}, "negative"),
     ({"laws": {"vertices": [[[], 3]]}}, {}, "no vertex"),
+    ({"laws": {"vertices": [[None, 3]]}}, {}, "vertices: expected a list"),
     ({"laws": {"vertices": [[[[1, "1e-300"]], 3]]}}, {}, "no float holds"),
     ({"laws": {"vertices": [[{"0": [0.5, 0.5]}, 3]]}}, {}, "expected a list"),
     ({"laws": FLOOR, "gain": {"kind": "guess"}}, {}, "come together"),
