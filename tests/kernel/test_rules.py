@@ -212,7 +212,7 @@ def of_kind(rng: np.random.Generator, rule: str) -> View:
     boxes = not gain and rule in ("share", "cells", "close", "alphabet") and rng.random() < 0.4
     view = random_view(rng, gain=gain, boxes=boxes)
     if rule == "equal":  # rows that are drawn are not
-        view = replace(view, rows=view.rows[:1] * len(view.rows))
+        view = replace(view, rows=[view.rows[0]] * len(view.rows))
     return replace(view, times=None) if rule == "factor" else view
 
 
