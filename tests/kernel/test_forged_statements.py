@@ -361,6 +361,16 @@ def test_a_witness_over_a_set_has_posteriors() -> None:
         RecordLeakage.read(SET).lower({"rule": "point", "group": 0, "weights": WITNESS})
 
 
+def test_posteriors_of_a_value_that_does_not_occur_are_a_law_too() -> None:
+    # A share above 1 of the value that does occur would be information about it.
+    statement = RecordLeakage.read(SET | {"entropy_floor": 0})
+    alone = {"rule": "point", "group": 0, "weights": [1, 2, 1, 0, 0, 0]}
+    certain = statement.lower(alone | {"posteriors": [[1] * 3, [0] * 3]})
+    assert certain == 0 == statement.lower(alone | {"posteriors": [[1e9] * 3, [1] * 3]})
+    with pytest.raises(RefusedError, match="negative numbers"):
+        statement.lower(alone | {"posteriors": [[1e9] * 3, [1 - 1e9] * 3]})
+
+
 @pytest.mark.parametrize("name", LOWER)
 def test_forged_witnesses_are_refused(name: str) -> None:
     statement = RecordLeakage.read(PROBLEM)
