@@ -219,7 +219,8 @@ class GroupSearch:
         choices = Choices.of(group.lumped, stop) if simple else None
         if choices is not None:
             worst, entropy = choices.witness()
-            ascent.climb(worst[None], stop)
+            if not group.view.limits:  # an adversary, or near one
+                ascent.climb(worst[None], stop)
             target, resolution = progress.target()
             if entropy >= group.floor and choices.upper > target:
                 choices.sharpen(resolution / 1000, stop)
@@ -286,6 +287,8 @@ class GroupSearch:
         reach = self.sharing.bound + SHARE * resolution
         if reach > target:
             self._plant_cells(resolution)
+            if self.sharing.bound < target:  # with more nodes it closes the gap by itself
+                reach = target
         if reach < self.upper:
             self._grow(LogRatioCells(group, self.sharing, reach))
         return None
