@@ -34,7 +34,9 @@ __all__ = ["GroupSearch", "Progress"]
 
 FEW_OUTPUTS = 12
 """Up to so many outputs are kept apart in posterior cells; more are merged at a price. With 0 a
-count of 8 people with geometric noise stays open at 80 % of log|X|, which closes without."""
+count of 8 people with geometric noise stays open at 80 % of log|X|, which closes without. With half
+of it gaps of noisy counts are up to 4.9 times as wide at equal work, with twice of it .3 to 3.4
+times."""
 
 PRICE = 0.5
 """What merging outputs may cost, and what the cells of a real output, at each stage, as a share of
