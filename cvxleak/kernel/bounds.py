@@ -124,13 +124,12 @@ class Choices(
         many = prod(map(len, subject.of))
         need(many == len(self.inputs), "choices: a law for each is needed")
         charge("ball operations", many * subject.k * subject.n)
-        capacities = []
-        for weights, chosen in zip(self.inputs.tolist(), product(*subject.of), strict=True):
-            p = [ball(x) for x in law([proved(x) for x in weights])]
+        found = arb(0)
+        for weights, chosen in zip(self.inputs, product(*subject.of), strict=True):
+            p = [ball(x) for x in law([proved(x) for x in weights.tolist()])]
             rows = [subject.rows[g].lo for g in chosen]
             log_t = [dot(p, column).log() for column in zip(*rows, strict=True)]
-            capacities.append(largest(divergence(row, log_t) for row in rows))
-        found = largest(capacities)
+            found = found.max(largest(divergence(row, log_t) for row in rows))
         return found if subject.extra is None else found + largest(subject.extra)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["LIMITS", "RefusedError", "charge", "choices", "limited", "need"]
+__all__ = ["LIMITS", "RefusedError", "charge", "choices", "few", "limited", "need"]
 
 
 class RefusedError(Exception):
@@ -22,6 +22,12 @@ def need(holds: object, why: str) -> None:
     """Refuse unless something is certain."""
     if not holds:
         raise RefusedError(why)
+
+
+def few(found: int, most: int, what: str) -> None:
+    """Refuse more things than are gone through."""
+    number = found if found < 1 << 64 else "very many"
+    need(found <= most, f"found {number} {what}; at most {most} are gone through")
 
 
 LIMITS = {

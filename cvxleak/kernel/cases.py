@@ -32,7 +32,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, fmpq
 from numpy.typing import NDArray
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, few
 from cvxleak.kernel.gains import Gain
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import dot, largest, least, lower, need
@@ -83,11 +83,7 @@ class Channels:
         each = zip(columns, self._units, strict=True)
         tops = [1 + dot([max(c) - min(c) for c in one], numbers) // unit for one, unit in each]
         self.totals = math.prod(tops)
-        need(
-            self.totals <= LONGEST,
-            f"found {self.totals if self.totals < 1 << 64 else 'very many'} totals of the query; "
-            f"at most {LONGEST} are gone through for independent records",
-        )
+        few(self.totals, LONGEST, "totals of independent records")
         self._strides = [math.prod(tops[i + 1 :]) for i in range(len(tops))]
         first = [dot(low, numbers) for low in lows]
         charge("ball operations", self.totals)
@@ -111,6 +107,10 @@ class Channels:
             for own in contributions
         ]
 
+    def at_once(self, contributions: Sequence[Total]) -> int:
+        """Return in how many cases the rows of a record are computed together."""
+        return max(BLOCK // max(len(contributions) * self.matrix.shape[1], self.totals >> 6), 1)
+
     def blocks(self, contributions: Sequence[Total], others: Sequence[Others]) -> Iterator[Array]:
         """Yield the rows of a record in all cases, shape (cases, values, outputs), some at a time.
 
@@ -122,8 +122,7 @@ class Channels:
             for own, vertices, n in others
         ]
         found = _cases(_Totals(0, np.ones(1)), powers)
-        size = max(BLOCK // (len(contributions) * self.matrix.shape[1]), 1)
-        while block := list(islice(found, size)):
+        while block := list(islice(found, self.at_once(contributions))):
             yield self._block(self.codes(contributions), block)
 
     def _block(self, codes: Sequence[int], cases: Sequence[_Totals]) -> Array:
@@ -186,6 +185,7 @@ def leaked(rows: Array, weights: Array, own: Sequence[Law]) -> Array:
 
 def gained(rows: Array, p: Law, gain: Gain, times: Any) -> Array:
     """Return for each case a float above sum_y G(p W_y) - T G(p), or their quotient (PARTS)."""
+    charge("float operations", 32 * rows.size * len(gain.linear))
     one = np.ones(rows.shape[2])
     each = [Many(rows[:, a]) for a in range(len(p))]
     mass = least(x.inner(one) for x in each)
@@ -251,6 +251,7 @@ def _powers(one: _Totals, n: int) -> list[_Totals]:
     found = [_Totals(0, np.ones(1))]
     for _ in range(n):
         found.append(_times(found[-1], one))
+        charge("bytes of numbers", 8 * len(found[-1].weights))
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, few
 from cvxleak.kernel.many import Balls, Many
 from cvxleak.kernel.numbers import Counted, ball, need
 from cvxleak.kernel.terms import Leaf, Rule, Shape, packed, term
@@ -29,7 +29,7 @@ ALLOWANCE = 1e-11
 """Radius up to which a leaf's float ball is taken; otherwise the leaf is evaluated in balls."""
 
 MOST_NUMBERS = 1 << 27
-"""Most numbers of all parts in a level of a tree, and of all points."""
+"""Most numbers of all parts of a tree, and of all points."""
 
 Part = Any
 """What a node is about, as an array; those of many nodes have one axis more, in front."""
@@ -46,8 +46,8 @@ def replay(root: Part, nodes: Any, cuts: Any, split: Callable[[Part, Any, Any], 
     # So each level has as many nodes as the one before has children.
     cut = int((nodes[:, 0] >= 0).sum())
     need(len(nodes) == 2 * cut + 1 and len(cuts) == cut, "no tree with a cut for each inner node")
+    few(root.size * len(nodes), MOST_NUMBERS, "numbers of a tree's parts")
     while len(parts):
-        need(parts.size <= MOST_NUMBERS, "a tree with too many leaves")
         charge("float operations", parts.size + 1000)
         own, nodes = nodes[: len(parts)], nodes[len(parts) :]
         inner = own[:, 0] >= 0
@@ -128,6 +128,7 @@ class Cells:
     def __init__(self, cover: PosteriorCells, subject: View) -> None:
         self.cover, self.subject, self.floats = cover, subject, subject.lifted(Many.of)
         k, n, size = subject.k, subject.n, subject.k + len(cover.cuts)
+        charge("bytes of numbers", 64 * (k * k * n + cover.leaves.shape[1]))
         need(k * size <= MOST_NUMBERS, "cells: too many cuts")
         self.points = Many(np.eye(k, size), np.zeros((k, size)))
         self.exact: dict[int, Any] = {i: Balls.of(own) for i, own in enumerate(np.eye(k))}

@@ -150,7 +150,7 @@ def read_gain(data: Any, k: int) -> Gain:
 def _in_tries(tries: int, k: int) -> Table:
     """Return the chance of guessing the value in some tries: the largest sum of so many entries."""
     tries = min(tries, k)
-    charge("ball operations", choices(k, tries) * k)
+    charge("bytes of numbers", 64 * choices(k, tries) * k)
     each = combinations(range(k), tries)
     return Table(tuple(tuple(fmpq(int(a in chosen)) for a in range(k)) for chosen in each))
 

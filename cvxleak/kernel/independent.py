@@ -52,12 +52,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from operator import le
 from typing import Any
 
 import numpy as np
 from flint import arb, fmpq, fmpq_mat
 
-from cvxleak.kernel.budget import charge
+from cvxleak.kernel.budget import charge, choices, few
 from cvxleak.kernel.cases import Array, Channels, Law, Others, gained, leaked, simplex
 from cvxleak.kernel.gains import Gain, Shannon, read_gain
 from cvxleak.kernel.leakage import RecordLeakage, formed, read_form, read_mechanism
@@ -69,7 +70,7 @@ from cvxleak.kernel.view import Row
 
 __all__ = ["MOST_CASES", "Person", "ProductLeakage", "corners"]
 
-KNOWN = {"vertices", "least_probability", "record_floor"}
+KNOWN = [{"vertices"}, {"least_probability"}, {"record_floor"}]
 
 MOST_CASES = 1 << 17
 
@@ -80,11 +81,12 @@ MOST_SYSTEMS = 1 << 12
 """Most systems of equations that are solved for a gain's corners."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Person:
     """A record: what each value adds to the total, and the vertices of its distribution.
 
-    `own` are the vertices if the record is the one that is attacked.
+    `own` are the vertices if the record is the one that is attacked. Records that are alike are one
+    object, so that a million of them are told apart without a look at their vertices.
     """
 
     contributions: tuple[Total, ...]
@@ -114,10 +116,10 @@ class ProductLeakage:
         if record is not None:
             count(record, "record", below=space.records)
         found = cls(space, rows, record, problem.get("laws"), read_form(problem), problem)
-        if found.laws is not None:
-            fits = isinstance(found.laws, Mapping) and len(found.laws) == 1
-            need(fits and set(found.laws) <= KNOWN, "laws: what is known of them")
-            if "record_floor" not in found.laws:
+        if known == "laws":
+            laws = problem["laws"]
+            need(isinstance(laws, Mapping) and set(laws) in KNOWN, "laws: what is known of them")
+            if "record_floor" not in laws:
                 found.people()
         else:
             rational(problem["entropy_floor"])
@@ -199,15 +201,15 @@ class ProductLeakage:
         made: dict[Any, Person] = {}
         for own, laws in zip(each, given, strict=True):
             if (own, id(laws)) not in made:
-                hulls = self._hulls(len(own), laws, least)
-                made[own, id(laws)] = Person(own, *hulls)
+                parts_ = own, *self._hulls(len(own), laws, least)
+                made[own, id(laws)] = made.setdefault(parts_, Person(*parts_))
         return [made[own, id(laws)] for own, laws in zip(each, given, strict=True)]
 
     def _hulls(
         self, size: int, given: Any, least: fmpq | None
     ) -> tuple[tuple[Law, ...], tuple[Law, ...]]:
         """Return the vertices of a record's distribution: of another one, of the attacked one."""
-        if given is not None:
+        if self.laws is not None and "vertices" in self.laws:
             rows = [items(one, "a distribution", size) for one in items(given, "vertices")]
             need(rows, "no vertex")
             vertices = tuple(tuple(law(row, "a distribution")) for row in rows)
@@ -261,22 +263,17 @@ class ProductLeakage:
         """Return how many cases there are."""
         if self.laws is None:
             return len(self.contexts(people[audited].contributions))
-        found = math.prod(
-            math.comb(one.records + len(one.vertices) - 1, one.records)
-            for one in self.others(people, audited)
-        )
-        need(
-            found <= MOST_CASES,
-            f"found {found if found < 1 << 64 else 'very many'} cases of the other records; "
-            f"at most {MOST_CASES} are gone through",
-        )
+        numbers = ((one.records, len(one.vertices)) for one in self.others(people, audited))
+        found = math.prod(choices(n + vertices - 1, n) for n, vertices in numbers)
+        few(found, MOST_CASES, "cases of the other records")
         return found
 
     def blocks(self, people: Sequence[Person], audited: int) -> Iterator[Array]:
         """Yield the rows of a record in all cases or contexts, from below (`Channels.blocks`)."""
         own = people[audited].contributions
         if self.laws is None:
-            yield self.channels.matrix[np.array(self.contexts(own))]
+            all_, n = np.array(self.contexts(own)), self.channels.at_once(own)
+            yield from (self.channels.matrix[all_[i : i + n]] for i in range(0, len(all_), n))
         else:
             yield from self.channels.blocks(own, self.others(people, audited))
 
@@ -326,7 +323,7 @@ def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[
         rows = list(dict.fromkeys(tuple(row[v] for v in support) for row in table))
         charge("ball operations", len(rows) ** 2 * len(support))
         # Actions that are nowhere better than another one are not needed.
-        kept = [one for one in rows if not any(one != x and _below(one, x) for x in rows)]
+        kept = [one for one in rows if not any(one != x and all(map(le, one, x)) for x in rows)]
         systems += max(math.comb(len(kept), len(support)), 1)
         need(systems <= MOST_SYSTEMS, f"more than {MOST_SYSTEMS} systems of equations for a gain")
         for x in map(_solved, combinations(kept, len(support))):
@@ -334,10 +331,6 @@ def corners(gain: Gain, vertices: Sequence[Law]) -> list[tuple[list[fmpq], list[
                 at = dict(zip(support, x, strict=True))
                 found.setdefault(tuple(at.get(v, fmpq(0)) for v in places))
     return [(list(x), _mixture(x, vertices)) for x in found]
-
-
-def _below(one: Sequence[fmpq], other: Sequence[fmpq]) -> bool:
-    return all(x <= y for x, y in zip(one, other, strict=True))
 
 
 def _solved(rows: Sequence[Sequence[fmpq]]) -> list[fmpq] | None:

@@ -61,6 +61,7 @@ Runs = Sequence[tuple[Columns, int]]
 
 
 def _at_most(c: Sequence[Any], bound: fmpq) -> Limit:
+    charge("bytes of numbers", 64 * len(c))
     return Limit([fmpq(x) for x in c], bound, fmpq(0))
 
 
@@ -255,6 +256,7 @@ def read_knowledge(data: Any, space: Space) -> Knowledge:
 
 
 def _read(data: Any, space: Space) -> Piece:
+    charge("bytes of numbers", 128 * sum(len(own) * n for own, n in space.stretches))
     kind = chosen(data, "what is known", ("expectation", "marginals", "relative-entropy"))
     if kind == "expectation":
         return _read_mean(data, space)

@@ -91,9 +91,8 @@ class RecordLeakage:
             rows = output.blank
         else:
             space, rows = read_mechanism(mechanism)
-        known = Knowledge(space)
-        if "adversaries" in problem:
-            known = read_knowledge(problem["adversaries"], space)
+        told = "adversaries" in problem
+        known = read_knowledge(problem["adversaries"], space) if told else Knowledge(space)
         floor = rational(problem["entropy_floor"])
         groups = audited_groups(known.space, problem)
         times = read_form(problem)

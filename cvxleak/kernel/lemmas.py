@@ -34,6 +34,9 @@ from cvxleak.kernel.numbers import least, total, xlogx
 
 __all__ = ["chords", "contraction", "divergence", "filling", "support"]
 
+MOST_PAIRS = 1 << 20
+"""Most pairs of rows that are compared."""
+
 NARROW = 1e-20
 """Ranges up to this width have no slope that is worth computing."""
 
@@ -76,7 +79,9 @@ def divergence(row: Sequence[Any], log_t: Sequence[Any]) -> Any:
 
 
 def contraction(rows: Sequence[Sequence[arb]]) -> arb:
-    """Return eta of CONTRACT."""
+    """Return eta of CONTRACT, or 1, which it is at most, of very many pairs of rows."""
+    if len(rows) ** 2 > MOST_PAIRS:
+        return arb(1)
     charge("float operations", len(rows) ** 2 * len(rows[0]))
     roots = arb_mat([[_root(x) for x in row] for row in rows])
     eta = 1 - least((roots * roots.transpose()).entries()) ** 2

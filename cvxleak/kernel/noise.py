@@ -309,9 +309,7 @@ def read_output(data: Any, space: Space) -> Output:
     parts(data, {"kind", "noise", "base"}, "rounded noise")
     kind, width = _read_noise(data["noise"])
     base = rational(data["base"])
-    need(
-        kind not in WHOLE and base > 0, "rounded noise: no density, or a base that is not positive"
-    )
+    need(kind not in WHOLE and base > 0, "rounded noise: no density, or no positive base")
     origin = (min(numbers) / base).floor() * base
     return Noise(kind, width / base, True, [(v - origin) / base for v in numbers])
 

@@ -121,7 +121,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         """Need arrays that fit one another."""
         groups, outputs, d = shape.length("N_a"), len(self.order), self.x.shape[1]
         need(0 < d < outputs, "ratio: more functionals than there can be, or none")
-        need(groups * outputs <= LARGEST, "ratio: too many groups and outputs")
+        need(max(groups, d) * outputs <= LARGEST, "ratio: too many groups and outputs")
         listed = set(self.order.tolist()) & set(range(shape.view.n))
         need(len(listed) == outputs, "ratio: an output twice, or one that does not exist")
         ranks = self.groups.tolist()

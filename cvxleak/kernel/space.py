@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from flint import fmpz_poly
 
-from cvxleak.kernel.budget import charge, choices
+from cvxleak.kernel.budget import charge, choices, few
 from cvxleak.kernel.numbers import need
 from cvxleak.kernel.reading import chosen, count, items, parts
 
@@ -111,7 +111,7 @@ class Space:
         need(1 <= size <= self.records, "a group that is empty, or larger than the dataset")
         kinds = self.stretches if ordered else self.runs
         each = [self._places[own] for own, n in kinds for _ in range(min(n, size))]
-        charge("ball operations", choices(len(each), size))
+        charge("bytes of numbers", 8 * (size + 16) * choices(len(each), size))
         return sorted(set(combinations(each, size)))
 
     def values_of(self, group: Sequence[int]) -> int:
@@ -138,6 +138,7 @@ class Space:
                 if named is not None:
                     counts[self.place(whole), named] += n
             found.append(dict(counts))
+            charge("bytes of numbers", 256 * (1 + len(counts)))
         return found
 
     def place(self, total: Total) -> int:
@@ -168,6 +169,7 @@ class Space:
         for s, m in one.items():
             for t, n in other.items():
                 found[self.add(s, t)] += m * n
+            few(len(found), LONGEST, "totals")
         return found
 
     def _power(self, run: Run, n: int) -> dict[Total, int]:
@@ -211,9 +213,8 @@ def read_query(data: Any) -> Space:
     """Return the space and query of a file's problem."""
     if chosen(data, "a query", ("additive", "table")) == "table":
         return _table(data)
-    parts(
-        data, {"kind", "space", "contributions", "totals", "values", "modulus"}, "an additive query"
-    )
+    keys = {"kind", "space", "contributions", "totals", "values", "modulus"}
+    parts(data, keys, "an additive query")
     modulus = 0 if data["modulus"] is None else count(data["modulus"], "modulus", 1)
     alphabets = _alphabets(data["space"])
     contributions = [

@@ -185,7 +185,7 @@ def _numbers(data: Any, name: str, shape: Shape, length: int, least: int | None)
         place = parts(data, {"leaf"}, name)["leaf"]
         start, stop = (place, place + 1) if type(place) is int else items(place, name, 2)
         need(count(stop, name) - count(start, name) == length, f"{name}: {length} columns")
-        need(stop <= shape.columns, f"{name}: columns that the leaves do not have")
+        need(shape.covered and stop <= shape.columns, f"{name}: columns that no leaves have")
         return Numbers(columns=slice(start, stop), least=least)
     values = tuple(fractions(data, name, length))
     need(least is None or all(x >= least for x in values), f"{name}: a number below {least}")

@@ -24,6 +24,7 @@ from cvxleak.kernel.lemmas import chords, divergence, filling, support
 from cvxleak.kernel.many import Balls, stacked
 from cvxleak.kernel.numbers import added, ball, largest, law, need, rational, total
 from cvxleak.kernel.reading import items, parts
+from cvxleak.kernel.space import label
 
 __all__ = ["Limit", "Row", "View", "read_channel", "view_of"]
 
@@ -195,11 +196,11 @@ def view_of(
     of: list[list[int]] = []
     for own in contexts:
         merged: dict[Any, dict[Any, int]] = {}
-        for (place, label), n in sorted(own.items()):
-            merged.setdefault((rank[place], label), {})[place] = n
+        for (place, named), n in sorted(own.items()):
+            merged.setdefault((rank[place], named), {})[place] = n
         of.append(list(range(len(found), len(found) + len(merged))))
-        for (_, label), places in sorted(merged.items()):
-            found.append((rows[min(places)], label, places))
+        for (_, named), places in sorted(merged.items()):
+            found.append((rows[min(places)], named, places))
     need(all(of), "a value without contexts")
     counts = [sum(places.values()) for *_, places in found]
     most = arb(fmpz(sum(counts))).log()
@@ -211,7 +212,7 @@ def view_of(
         of,
         ball(floor).min(most),
         within=[places for *_, places in found],
-        labels=[label for _, label, _ in found],
+        labels=[named for _, named, _ in found],
         **more,
     )
 
@@ -226,6 +227,8 @@ def read_channel(data: Any, inputs: int | None = None, labels: Collection[str] =
     tables = [items(data[end], end, inputs) for end in ends]
     need(0 < len(tables[0]) == len(tables[-1]), "a channel without rows, or ends of other lengths")
     width = len(items(tables[0][0], "a row"))
+    names = set(map(label, items(data.get("outputs", [*range(width)]), "outputs", width)))
+    need(len(names) == width, "an output twice")
     found = []
     for written in zip(*tables, strict=True):
         numbers = [tuple(map(rational, items(row, "a row", width))) for row in written]
@@ -252,7 +255,5 @@ def _box(lo: Sequence[fmpq], hi: Sequence[fmpq]) -> Row:
     least_, most = added(lo), added(hi)
     fits = all(0 <= a <= b <= 1 for a, b in zip(lo, hi, strict=True))
     need(fits and least_ - 1 < NEAR and 1 - most < NEAR, "a set of rows that is empty")
-    low, high = (
-        [ball(x / y) for x in own] for own, y in ((lo, max(least_, 1)), (hi, min(most, 1)))
-    )
+    low, high = [ball(x / max(least_, 1)) for x in lo], [ball(x / min(most, 1)) for x in hi]
     return Row(low, high, key=(tuple(lo), tuple(hi)))

@@ -34,6 +34,14 @@ GAINS: list[Any] = [{"kind": "guess"}, {"kind": "gini"}, {"kind": "arimoto", "al
 GAINS += [{"kind": "matrix", "table": [[1, 0, 0.5], [0.25, 1, 0], [0.5, 0.5, 0.25]]}]
 
 
+def laws(rng: np.random.Generator, size: int, count: int) -> Any:
+    """Return distributions of all kinds: even, concentrated, and at vertices."""
+    found = rng.dirichlet(np.ones(size), count) ** rng.choice([0.3, 1, 3, 12], (count, 1))
+    found = found * (rng.random((count, size)) < rng.choice([0.4, 1.0], (count, 1)))
+    found[np.arange(count), rng.integers(size, size=count)] += rng.choice([1e-3, 1, 1e3], count)
+    return found / found.sum(1, keepdims=True)
+
+
 def _terms_of(rule: str) -> set[str]:
     """Return which judgements the terms inside of a rule's conclude."""
     return {part.says[-1] for part in RULES[rule].signature().values()}

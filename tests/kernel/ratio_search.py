@@ -17,8 +17,6 @@ from cvxleak.kernel.terms import Law, Shape
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row, View
 
-FLOATS = ("x", "psi", "cuts")
-
 
 def one_value(rows: Any, counts: Any, scale: float, t: Any, c: Any = None) -> OneValue:
     """Return the groups of a value in balls, from numbers over their sums."""
@@ -56,11 +54,17 @@ def ascent(one: OneValue, starts: Any = None, steps: int = 3000) -> tuple[Any, A
         moved, v = np.abs(new - v).max(), new
         if moved < 1e-14:
             break
-    r = v @ rows
-    entropy = -(v * np.log(np.where(v > 0, v, 1.0))).sum(1)
-    found = (r * (np.log(r) - log_t)).sum(1) + v @ base + scale * entropy
+    found = values_at(one, v)
     best = np.argsort(-found)
     return found[best], v[best]
+
+
+def values_at(one: OneValue, v: Any) -> Any:
+    """Return f at distributions."""
+    rows, base, scale, log_t = floats(one)
+    r = v @ rows
+    entropy = -(v * np.log(np.where(v > 0, v, 1.0))).sum(1)
+    return (r * (np.log(r) - log_t)).sum(1) + v @ base + scale * entropy
 
 
 def coordinates(
@@ -145,10 +149,11 @@ def written(made: dict[str, Any], children: dict[int, tuple[int, int, int, float
         nodes += [children[place][2] if place in children else -1 for place in level]
         cuts += [cut for *_, cut in inner]
         level = [child for one, other, *_ in inner for child in (one, other)]
-    integers = {"order": made["order"], "groups": made["groups"], "nodes": nodes}
-    return {
-        "rule": "ratio",
-        "law": made["law"],
-        **{name: pack(x, "<i4") for name, x in integers.items()},
-        **{name: pack(x, "<f8") for name, x in {**made, "cuts": cuts}.items() if name in FLOATS},
-    }
+    return packed_term({**made, "nodes": nodes, "cuts": cuts})
+
+
+def packed_term(made: dict[str, Any]) -> dict[str, Any]:
+    """Return a term from its arrays."""
+    arrays = {name: pack(made[name], "<i4") for name in ("order", "groups", "nodes")}
+    arrays |= {name: pack(made[name], "<f8") for name in ("x", "psi", "cuts")}
+    return {"rule": "ratio", "law": made["law"], **arrays}

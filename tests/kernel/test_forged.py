@@ -25,6 +25,7 @@ from tests.kernel.forging import (
     SHARE,
     VERTICES,
     WITNESS,
+    N,
     attained,
     cells,
     changed,
@@ -54,7 +55,12 @@ REFUSED: dict[str, Any] = {
     "a law of another length": close(SHARE | {"t": [1]}),
     "share without values": close(share()),
     "share with values of one": close(share(VERTICES)),
-    "mix": close({"rule": "mix", "weights": [1], "parts": [SHARE]}),
+    "a mixture that drops a share's part": close({"rule": "mix", "weights": [1], "parts": [SHARE]}),
+    "a golden bound at a law of one output": close({"rule": "golden", "t": [1]}),
+    "a slab at too few bounds": close(share(*[{"rule": "slab", "tau": [1], "of": VERTICES}] * 2)),
+    "a value's cover with symmetries": close(
+        share(*[CELLS | {"symmetries": pack([range(N)], "<i4")}] * 2)
+    ),
     "a contraction at a law of another length": close(share(*[CONTRACTION | {"w": [1, 1]}] * 2)),
     "NaN in text": close(SHARE, "nan"),
     # Keys, rules and judgements.
@@ -78,6 +84,7 @@ REFUSED: dict[str, Any] = {
     "a tangent's law without an output": close(share(CONTRACTION, CONTRACTION, t=[1, 1, 0])),
     "a tangent where a group has no weight": close(share(*[CONTRACTION | {"w": [1, 1, 0]}] * 2)),
     "a leaf's number outside of covers": close(SHARE, {"leaf": 0}),
+    "no numbers of a leaf outside of covers": close(SHARE) | {"limits": {"leaf": [0, 0]}},
     "a share of noise of 0": with_(HONEST["smoothed"], "of.share", 0),
     "nothing but noise": with_(HONEST["smoothed"], "of.share", 1),
     "a negative share of noise": with_(HONEST["smoothed"], "of.share", -0.1),

@@ -71,6 +71,14 @@ REFUSED: dict[str, Any] = {
     "nodes that are floats": CELLS | {"nodes": pack([[-1, -1, -1]], "<f8")},
     "nodes of a number": CELLS | {"nodes": pack([[-1]], "<i4")},
     "cuts that are integers": split_cells() | {"cuts": pack([0], "<i4")},
+    "a cut that is no number": split_cells(cut=np.nan),
+    "a leaf's multiplier that is no number": cells(close(chord(), {"leaf": 0}), [[np.nan]]),
+    "slopes of an output that is no number": cells(
+        close({"rule": "chord", "nu": {"leaf": [0, 6]}}), [[0.0] * 5 + [np.nan]]
+    ),
+    "chords of one output alone": cells(close(chord([-50]))),
+    "chords of too few outputs": cells(close(chord([-50] * 4))),
+    "chords of too many outputs": cells(close(chord([-50] * 8))),
     "a cut too many": split_cells() | {"cuts": pack([0.5] * 2, "<f8")},
     "a leaf too few": split_cells() | {"leaves": pack([()], "<f8")},
     "a leaf too many": split_cells() | {"leaves": pack([()] * 3, "<f8")},
@@ -108,6 +116,9 @@ REFUSED: dict[str, Any] = {
     "templates": cells([close(chord())]),
     "symmetries": CELLS | {"symmetries": pack([[0, 1, 0, 1, 2]], "<i4")},
     "cells of more outputs than are left": merged(CELLS),
+    "symmetries of merged outputs": merged(
+        cells(close(chord([0] * 4)), symmetries=pack([[0, 1, 0, 1]], "<i4"))
+    ),
     "outputs merged inside of cells": cells(merged(close(chord([0] * 4)))),
     "equal rows of merged outputs": merged({"rule": "equal"}),
 }

@@ -63,6 +63,10 @@ STATEMENTS: dict[str, Any] = {
     ),
     "too few rows": changed(channel={"matrix": [[1, 0, 0]]}),
     "rows of other inputs": changed(channel={"inputs": [0, 1, 2, 4]}),
+    "an output twice": changed(channel={"outputs": [0, 1, 0]}),
+    "too few outputs": changed(channel={"outputs": [0, 1]}),
+    "more outputs than columns": changed(channel={"outputs": [0, 1, 2, 3]}),
+    "outputs in a text": changed(channel={"outputs": "abc"}),
     "an input twice": changed(channel={"inputs": [0, 1, 2, 2]}),
     "an empty set of rows": changed(channel={"lower": [[0, 0]] * 4, "upper": [[0.2, 0.2]] * 4}),
     "no size": changed(size=0),
@@ -355,6 +359,16 @@ LOWER: dict[str, Any] = {
 def test_a_witness_over_a_set_has_posteriors() -> None:
     with pytest.raises(RefusedError, match="posteriors are needed"):
         RecordLeakage.read(SET).lower({"rule": "point", "group": 0, "weights": WITNESS})
+
+
+def test_posteriors_of_a_value_that_does_not_occur_are_a_law_too() -> None:
+    # A share above 1 of the value that does occur would be information about it.
+    statement = RecordLeakage.read(SET | {"entropy_floor": 0})
+    alone = {"rule": "point", "group": 0, "weights": [1, 2, 1, 0, 0, 0]}
+    certain = statement.lower(alone | {"posteriors": [[1] * 3, [0] * 3]})
+    assert certain == 0 == statement.lower(alone | {"posteriors": [[1e9] * 3, [1] * 3]})
+    with pytest.raises(RefusedError, match="negative numbers"):
+        statement.lower(alone | {"posteriors": [[1e9] * 3, [1 - 1e9] * 3]})
 
 
 @pytest.mark.parametrize("name", LOWER)

@@ -22,14 +22,17 @@ from cvxleak.kernel.reading import array, pack
 from cvxleak.kernel.terms import Law, Leaf, read_term
 from cvxleak.kernel.values import OneValue
 from cvxleak.kernel.view import Row
+from tests.kernel.random_terms import laws
 from tests.kernel.ratio_search import (
     ascent,
     boxes_of,
     coordinates,
     floats,
     one_value,
+    packed_term,
     search,
     shape_of,
+    values_at,
 )
 
 
@@ -169,6 +172,54 @@ def test_leaves_hold_what_is_stationary(groups: str):
         narrower += int((ends < boxes.root - 1e-6).all((1, 2)).sum())
     assert held > 60
     assert narrower > 10
+
+
+def random_term(one: OneValue, rng: np.random.Generator) -> Any:
+    """Return a term: one that is searched for and then changed, or one with a tree of any cuts."""
+    rows, _, _, log_t = floats(one)
+    best, v = ascent(one, steps=200)
+    ordered, d = bool(rng.random() < 0.5), int(rng.integers(1, 4))
+    target = best[0] + 10 ** rng.uniform(-5, -1)
+    term, _ = search(one, v[0], target, d=d, limit=100, ordered=ordered)
+    if term is None:
+        made = coordinates(one, v[0], d, ordered=ordered)
+        increments = np.diff((np.log(v @ rows) - log_t)[:, made["order"]])
+        u = np.concatenate([increments @ boxes_of(one, made).own.m, increments], 1)
+        nodes, cuts = grown(rng, u)
+        term = packed_term({**made, "nodes": nodes, "cuts": cuts})
+    for name in ("x", "psi", "cuts"):
+        if rng.random() < 0.3:
+            old = unpacked(term, name)
+            noise = 10.0 ** rng.uniform(-9, 0) * rng.normal(size=old.shape)
+            term[name] = pack(old + noise, "<f8")
+    for name in ("order", "groups"):
+        if rng.random() < 0.1:
+            term[name] = pack(rng.permutation(unpacked(term, name)), "<i4")
+    if rng.random() < 0.5:
+        term["law"] = rng.dirichlet(np.full(len(rows), 0.3)).tolist()
+    return term
+
+
+@pytest.mark.parametrize(
+    ("terms", "points"), [(60, 2_000), pytest.param(1_500, 100_000, marks=pytest.mark.slow)]
+)
+def test_bounds_of_random_terms_are_above_all_distributions(terms: int, points: int):
+    bounded = 0
+    for seed in range(terms):
+        rng = np.random.default_rng(seed)
+        one = random_problem(rng)
+        term = random_term(one, rng)
+        try:
+            bound = proves(one, term)
+        except RefusedError as error:
+            # There is no other reason: a leaf holds what is largest, above what the law attains.
+            if "bounds nothing" not in str(error):
+                raise
+            continue
+        best, far = ascent(one, steps=600)[0], laws(rng, len(one.rows), points)
+        assert max(best.max(), values_at(one, far).max()) <= bound + 1e-9, seed
+        bounded += 1
+    assert bounded > terms / 2
 
 
 @pytest.mark.parametrize("groups", [[], [0]])
@@ -325,6 +376,9 @@ FORGED = {
         "psi": pack(unpacked(t, "psi")[:, :-1], "<f8"),
     },
     "a column too many": lambda t: {"psi": pack(np.ones((2, 9)), "<f8")},
+    "functionals of too few outputs": lambda t: {"psi": pack(unpacked(t, "psi")[:, :-1], "<f8")},
+    "a functional that is no number": lambda t: {"psi": pack(np.full((2, 8), np.nan), "<f8")},
+    "a coordinate that is no number": lambda t: {"x": pack(np.full((8, 2), np.nan), "<f8")},
     "a functional too few": lambda t: {"psi": pack(unpacked(t, "psi")[:1], "<f8")},
     "a group too few": lambda t: {"x": pack(unpacked(t, "x")[:-1], "<f8")},
     "a group too many": lambda t: {"x": pack(np.ones((9, 2)), "<f8")},
@@ -340,6 +394,10 @@ FORGED = {
         "cuts": pack([0], "<f8"),
     },
     "a node of -2": lambda t: {"nodes": pack([0, -1, -2], "<i4"), "cuts": pack([0], "<f8")},
+    "a cut that is no number": lambda t: {
+        "nodes": pack([0, -1, -1], "<i4"),
+        "cuts": pack([np.nan], "<f8"),
+    },
     "a leaf is missing": lambda t: {"nodes": pack([0, -1], "<i4"), "cuts": pack([0], "<f8")},
     "a cut is missing": lambda t: {"nodes": pack([0, -1, -1], "<i4"), "cuts": pack([], "<f8")},
     "leaves too many": lambda t: {
@@ -524,6 +582,39 @@ def test_nothing_is_lost_where_likelihood_ratios_grow_with_the_group():
     assert least == pytest.approx(-found.min(0), abs=1e-9)
 
 
+def test_without_an_order_ratios_are_the_largest_that_ranges_of_groups_allow():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        one = random_problem(rng)
+        made = coordinates(one, np.full(len(one.rows), 1 / len(one.rows)), 2, ordered=False)
+        boxes = boxes_of(one, made).lifted(Many.table)
+        middle = rng.normal(size=len(made["order"]) - 1)
+        width = 0.3 * float(one.scale) * rng.random(len(middle))
+        ends = boxes._joined(np.stack([width + middle, width - middle])[None])
+        with np.errstate(all="ignore"):
+            most, least = boxes._wide(ends)[0]
+            _, v, _, k = (x.m[0] for x in boxes.middle(ends))
+        signs = np.array(list(itertools.product((-1, 1), repeat=len(v))))
+        r = v * np.exp(signs * k) @ boxes.rows.m
+        found = np.diff(np.log(r) - boxes.log_t.m, axis=1)
+        assert most == pytest.approx(found.max(0), abs=1e-8), seed
+        assert least == pytest.approx(-found.min(0), abs=1e-8), seed
+
+
+def test_the_bound_is_off_by_the_square_of_the_widths():
+    one = geometric()
+    best, v = ascent(one)
+    made = coordinates(one, v[0], 2)
+    boxes = boxes_of(one, made).lifted(Many.table)
+    rows, _, _, log_t = floats(one)
+    increments = np.diff((np.log(v[0] @ rows) - log_t)[made["order"]])
+    off = []
+    for width in (1e-2, 1e-3):
+        ends = boxes._joined(np.stack([increments + width, width - increments])[None])
+        off.append(boxes.bound(ends).upper()[0] - best[0])
+    assert 0 < off[1] < 0.02 * off[0] < 1e-3
+
+
 def test_where_floats_do_not_bound_balls_do(found: Any, monkeypatch: pytest.MonkeyPatch):
     one, best, term = found
     near = proves(one, term)
@@ -532,9 +623,10 @@ def test_where_floats_do_not_bound_balls_do(found: Any, monkeypatch: pytest.Monk
     assert proves(one, term) == pytest.approx(near, abs=1e-12)
 
 
-def test_boxes_are_the_same_in_balls(found: Any):
+@pytest.mark.parametrize("ordered", [True, False])
+def test_boxes_are_the_same_in_balls(found: Any, ordered: bool):
     one, *_ = found
-    exact = boxes_of(one, coordinates(one, np.full(8, 1 / 8), 2))
+    exact = boxes_of(one, coordinates(one, np.full(8, 1 / 8), 2, ordered=ordered))
     floats_ = exact.lifted(Many.table)
     ends = exact.root[None]
     for part in (exact, floats_):

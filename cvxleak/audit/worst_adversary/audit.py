@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 __all__ = ["Audit", "Reporter"]
 
 TURN = 256
-"""Nodes of a turn, after which the group with the largest bound is looked for anew."""
+"""Nodes of a turn, after which the group with the largest bound, and its tree, are looked for anew;
+there is no climb from a maximizer in the first one. With a quarter of it the bank's gaps are the
+same, with four times of it one is 22 times as wide; with a batch climbs come so early that at a
+hundredth of the usual work gains have up to 28 times the gap."""
 
 FINER = 0.03
 """Share of what the place in a cell told that it tells in the next stage, at least. Without stages

@@ -34,7 +34,9 @@ __all__ = ["GroupSearch", "Progress"]
 
 FEW_OUTPUTS = 12
 """Up to so many outputs are kept apart in posterior cells; more are merged at a price. With 0 a
-count of 8 people with geometric noise stays open at 80 % of log|X|, which closes without."""
+count of 8 people with geometric noise stays open at 80 % of log|X|, which closes without. With half
+of it gaps of noisy counts are up to 4.9 times as wide at equal work, with twice of it .3 to 3.4
+times."""
 
 PRICE = 0.5
 """What merging outputs may cost, and what the cells of a real output, at each stage, as a share of
@@ -219,7 +221,8 @@ class GroupSearch:
         choices = Choices.of(group.lumped, stop) if simple else None
         if choices is not None:
             worst, entropy = choices.witness()
-            ascent.climb(worst[None], stop)
+            if not group.view.limits:  # an adversary, or near one
+                ascent.climb(worst[None], stop)
             target, resolution = progress.target()
             if entropy >= group.floor and choices.upper > target:
                 choices.sharpen(resolution / 1000, stop)
@@ -286,6 +289,8 @@ class GroupSearch:
         reach = self.sharing.bound + SHARE * resolution
         if reach > target:
             self._plant_cells(resolution)
+            if self.sharing.bound < target:  # with more nodes it closes the gap by itself
+                reach = target
         if reach < self.upper:
             self._grow(LogRatioCells(group, self.sharing, reach))
         return None

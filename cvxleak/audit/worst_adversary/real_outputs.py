@@ -22,10 +22,12 @@ from cvxleak.model.noise.real_output import Cells, most_cells
 __all__ = ["BALL_SECONDS", "RealCells"]
 
 COARSE = 1e-2
-"""Nats that the place in a cell may tell in a first look."""
+"""Nats that the place in a cell may tell in a first look. With ten times or a tenth of it gaps of
+smooth noise are .7 to 1.6 times as wide, and the mean is 1.05 times."""
 
 FIRST = 1 << 15
-"""Most probabilities of cells in the first look, which no time limit interrupts."""
+"""Most probabilities of cells in the first look, which no time limit interrupts. With eight times
+of it nothing changes in the bank, with an eighth a gap of Laplace noise is 2.4 times as wide."""
 
 BALL_SECONDS = 1e-5
 """About how long a probability takes, in balls."""

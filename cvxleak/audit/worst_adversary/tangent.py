@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from cvxleak.audit.worst_adversary.ascent import PROGRESS
+from cvxleak.audit.worst_adversary.ascent import PROGRESS, ROUGH
 from cvxleak.audit.worst_adversary.group import LEAST, Group, Term
 from cvxleak.audit.worst_adversary.interior_point import STEPS
 from cvxleak.audit.worst_adversary.objective import HAIR
@@ -79,7 +79,8 @@ class Tangent:
             # The uniform prior alone is left, with any multiplier: a large one proves most, as long
             # as rounding of the surplus, times it, is as small.
             lam = max(lam, np.finfo(float).eps ** -0.5)
-        weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, stop)
+        most = target + lam * group.floor
+        weights, _ = _climbed(lumped, Relaxed(lumped, lam), weights, target, most, stop)
         return cls(group, lam, weights, _bound(group, lumped, weights, lam, eta))
 
     @classmethod
@@ -87,7 +88,8 @@ class Tangent:
         """Return the bound on I(X;Y), from an adversary."""
         places = np.arange(len(weights))
         lumped = replace(group.lumped, values=tuple(places.tolist()), value_index=places)
-        found, lam = _climbed(lumped, Updater(lumped, group.floor), weights, target, stop)
+        updater = Updater(lumped, group.floor)
+        found, lam = _climbed(lumped, updater, weights, target, target, stop)
         lam = max(lam, HAIR)
         bound = _bound(group, lumped, found, lam, np.zeros(len(weights)))
         return cls(group, lam, found, bound, whole=True)
@@ -110,13 +112,20 @@ class Tangent:
 
 
 def _climbed(
-    lumped: Lumped, updater: Updater, weights: Array, target: float, stop: Stop
+    lumped: Lumped, updater: Updater, weights: Array, target: float, most: float, stop: Stop
 ) -> tuple[Array, float]:
-    """Return the adversary to whom an ascent leads from some weights, and the multiplier."""
+    """Return the adversary to whom an ascent leads from some weights, and the multiplier.
+
+    Nothing is proved below what is attained: above `most` a rough one will do.
+    """
     # Nowhere zero: what has no mass stays without.
     weights = 0.9 * weights + 0.1 * lumped.uniform()
     current = updater.first(updater.joint(weights[None]))
-    ascend(updater, current, None, max_updates=STEPS, least_gain=PROGRESS * target, stop=stop)
+    for accuracy in (ROUGH, PROGRESS):
+        gain = accuracy * target
+        ascend(updater, current, None, max_updates=STEPS, least_gain=gain, stop=stop)
+        if current.value[0] > most:
+            break
     found = np.maximum(current.weights[0], LEAST)
     return found / found.sum(), float(current.multiplier[0])
 

@@ -33,6 +33,7 @@ from scipy.special import xlogy
 
 from cvxleak.audit.worst_adversary.group import LEAST, Group
 from cvxleak.audit.worst_adversary.interior_point import SLOW_STEPS, STEPS, never
+from cvxleak.audit.worst_adversary.objective import HAIR
 from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.solvers.conic import attempt
@@ -92,7 +93,7 @@ class Value:
             new = np.exp((z - z.max(axis=1, keepdims=True)) / scale)
             new /= new.sum(axis=1, keepdims=True)
             moved, v = np.abs(new - v).max(), new
-            if moved < 1e-13:
+            if moved < HAIR:
                 steps = step + 1
                 break
         spend(1.0 * steps * len(v) * self.rows.size)

@@ -202,6 +202,16 @@ FORGED = [
     ("priors", {("proof", "cuts", 0, "posterior"): [[1.0, 0.5], [0.0, 0.5]]}, "is 0 at a value"),
     ("priors", {("proof", "cuts", 0, "posterior"): [[1.5, 0.5], [-0.5, 0.5]]}, "non-negative"),
     ("priors", {("proof", "cuts", 0, "posterior"): [[1.0], [1.0]]}, "a posterior: expected a list"),
+    # Of a value that does not occur, too.
+    (
+        "floor",
+        {
+            ("problem", "entropy_floor"): 0.0,
+            ("proof", "cuts", 0, "weights"): [1.0, 0.0],
+            ("proof", "cuts", 0, "posterior"): [[1e9] * 2, [1 - 1e9] * 2],
+        },
+        "non-negative",
+    ),
     (
         "own",
         {("proof", "sources"): [1.0]},
@@ -476,6 +486,19 @@ def test_half_spaces_have_room():
 
 def own(*rows):
     return read_own(list(rows), 2, 2)
+
+
+def test_what_a_half_space_lists_twice_counts_twice(without_room):
+    row = half_space(0, 0, 0.5) | {"entries": [[0, 0, 0.75], [0, 0, 0.25]]}
+    assert priced(own(row), {"own": [1.0]})[0] == [(0, 0, 1)]
+    assert not missed(own(row), [[fmpq(1, 2)]], {})
+    twice = half_space(0, 0, 0.5, further=[(0, 1.0), (0, 1.0)])
+    assert not missed(own(twice), [[fmpq(0)]], {"further": ["1/4"]})
+    assert missed(own(twice), [[fmpq(0)]], {"further": ["1/5"]})
+    back = half_space(1, 1, 0.25, further=[(0, -2.0)])
+    assert len(priced(own(twice, back), {"own": [1.0, 1.0]})[0]) == 2
+    with pytest.raises(CertificateError, match="do not cancel"):
+        priced(own(twice, back), {"own": [2.0, 1.0]})
 
 
 def test_multipliers_of_further_variables_cancel(without_room):

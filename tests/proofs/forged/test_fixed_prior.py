@@ -215,6 +215,15 @@ FORGED = [
         {("proof", "posteriors", 0, 0): [1.5, 0.5], ("proof", "posteriors", 0, 1): [-0.5, 0.5]},
         "finite and non-negative",
     ),
+    # Of a value that does not occur, too.
+    (
+        "posteriors",
+        {
+            ("problem", "secrets"): [[1.0, 0.0]],
+            ("proof", "posteriors", 0): [[1e9] * 2, [1 - 1e9] * 2],
+        },
+        "finite and non-negative",
+    ),
     ("posteriors of a table", {("proof", "posteriors", 0): [*ROWS, EVEN]}, "expected a list of 2"),
     ("distortion", {("problem", "budget"): LEVEL - 1e-9}, "leaks more than the budget"),
     (
