@@ -135,7 +135,7 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
     def evaluate(self, subject: OneValue, leaf: Leaf) -> arb:
         """Return the largest bound of a leaf."""
         exact = Boxes.of(self, subject)
-        floats = exact.lifted(Many.table)
+        floats, step, size = exact.lifted(Many.table), exact.at_once, exact.size
         ends = self.leaves(floats)
 
         def in_balls(i: int) -> arb:
@@ -144,7 +144,6 @@ class Ratio(Rule, rule="ratio", gives="V", when=["exact rows", "no cover around"
         # A box is empty where a range has its ends in the wrong order.
         chosen = np.flatnonzero(~np.any(ends[:, 0] < -ends[:, 1], 1))
         need(len(chosen), "ratio: no leaf bounds anything")
-        step, size = exact.at_once, exact.size
         worst = largest_bound(chosen, step, size, lambda own: floats.bound(ends[own]), in_balls)
         # The rest is no part of the proof: an error in it would be seen here.
         need(worst >= self._attained(subject, leaf), "ratio: a bound below an attained value")
