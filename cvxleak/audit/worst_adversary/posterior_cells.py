@@ -40,13 +40,14 @@ class PosteriorCells(BestFirst[Array, Multipliers, Split]):
 
     A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Outputs may be
     `merged` at a price. Of a factor about T it is the bound T + max(J, 0) / g, g below the gain.
-    """
 
-    reach = -np.inf
-    """What the bound is above, however many cells there are: nothing."""
+    The bound is above `reach`, however many cells there are: what somebody gains from merged
+    outputs, and the price.
+    """
 
     def __init__(self, group: Group, merged: Merged | None = None, factor: float = 0.0) -> None:
         self.group, self.merged, self.factor = group, merged, factor
+        self.reach = -np.inf
         lumped = group.lumped if merged is None else merged.lumped
         price = group.extra if merged is None else group.extra + merged.price
         self.objective = group.objective(factor)
