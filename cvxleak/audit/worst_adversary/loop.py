@@ -339,7 +339,7 @@ class GroupSearch:
             price = float(weights @ tree.merged.price)
             lost = price + self.ascent.found(weights, tree.merged.lumped).value - attained
             tree.reach = attained + lost
-            if lost >= PRICE * (tree.upper - attained):
+            if lost >= PRICE * (self.upper - attained):
                 self._merge(PRICE * price)
         elif self.group.told.form == "factor":
             if attained - tree.factor > SHARE * progress.target()[1]:
