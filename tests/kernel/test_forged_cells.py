@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from cvxleak.kernel import covers
-from cvxleak.kernel.budget import limited
-from cvxleak.kernel.covers import Cells
+from cvxleak.kernel.budget import LIMITS, limited
+from cvxleak.kernel.covers import Cells, largest_bound
 from cvxleak.kernel.leakage import RecordLeakage
+from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import RefusedError, precision
 from cvxleak.kernel.reading import pack
 from cvxleak.kernel.terms import Shape, read_term
@@ -296,3 +298,61 @@ def test_gains_without_few_tangents_need_points(kind: Any) -> None:
     no_tangent = {"rule": "prior", "theta": {"leaf": [1, 1]}, "of": chord([1] * 6)}
     with pytest.raises(RefusedError):
         prove(cells(close(no_tangent)), problem=changed(gain=kind, form="rise"))
+
+
+def bounds(middles, radii, step=2):
+    """Return the largest bound of leaves with such float balls, and which it takes balls of."""
+    seen: list[int] = []
+
+    def in_balls(i: int) -> arb:
+        seen.append(i)
+        return arb(middles[i])
+
+    def in_floats(own):
+        return Many(np.array(middles)[own], np.array(radii)[own])
+
+    leaves = np.arange(len(middles))
+    return largest_bound(leaves, step, 10, in_floats, in_balls), seen
+
+
+def test_leaves_are_bounded_in_balls_only_where_they_may_be_largest() -> None:
+    wide = 1e-3
+    assert bounds([0.3, 0.5, 0.499, 0.45, 0.4], [wide, 0, wide / 2, wide, 0])[1] == []
+    most, seen = bounds([0.3, 0.5, 0.4999, 0.45, 0.4], [wide, 0, wide, 0.2, wide])
+    assert seen == [3, 2]
+    assert most >= 0.5
+    assert most < 0.5 + 1e-15
+    most, seen = bounds([0.3, 0.5, 0.6], [wide, 0, wide])
+    assert seen == [2]
+    assert most >= 0.6
+    assert most < 0.6 + 1e-15
+
+
+@pytest.mark.parametrize("nothing_said", [(np.nan, 0.0), (0.1, np.inf), (-np.inf, 0.0)])
+def test_leaves_of_which_floats_say_nothing_are_bounded_in_balls(nothing_said) -> None:
+    middles, seen = [0.3, 0.7], []
+
+    def in_balls(i: int) -> arb:
+        seen.append(i)
+        return arb(middles[i])
+
+    def in_floats(own):
+        m, r = np.array([[0.3, 0.0], nothing_said]).T
+        return Many(m[own], r[own])
+
+    assert largest_bound(np.arange(2), 2, 10, in_floats, in_balls) >= 0.7
+    assert seen == [1]
+    middles[1] = np.nan
+    with pytest.raises(RefusedError, match="bounds nothing"):
+        largest_bound(np.arange(2), 2, 10, in_floats, in_balls)
+
+
+@pytest.mark.parametrize(("what", "most"), [("float operations", 30), ("ball operations", 10)])
+def test_operations_on_leaves_are_counted(monkeypatch, what: str, most: int) -> None:
+    three = [0.3, 0.5, 0.6], [1e-3, 0, 1e-3]
+    monkeypatch.setitem(LIMITS, what, most)
+    with limited():
+        bounds(*three)
+    monkeypatch.setitem(LIMITS, what, most - 1)
+    with limited(), pytest.raises(RefusedError, match="asks for more"):
+        bounds(*three)
