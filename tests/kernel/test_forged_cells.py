@@ -12,7 +12,7 @@ from flint import arb
 
 from cvxleak.kernel import covers
 from cvxleak.kernel.budget import LIMITS, limited
-from cvxleak.kernel.covers import Cells, largest_bound
+from cvxleak.kernel.covers import Cells, largest_bound, replay
 from cvxleak.kernel.leakage import RecordLeakage
 from cvxleak.kernel.many import Many
 from cvxleak.kernel.numbers import RefusedError, precision
@@ -356,3 +356,16 @@ def test_operations_on_leaves_are_counted(monkeypatch, what: str, most: int) -> 
     monkeypatch.setitem(LIMITS, what, most - 1)
     with limited(), pytest.raises(RefusedError, match="asks for more"):
         bounds(*three)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cuts"),
+    [([0, -1, -1], []), ([0, -1, -1], [0.5] * 2), ([0, -1, -1, -1], [0.5]), ([0, -1], [0.5])],
+)
+def test_trees_have_a_cut_and_two_children_for_each_inner_node(nodes, cuts) -> None:
+    def halves(parts, _nodes, _cuts):
+        return np.repeat(parts, 2, axis=0)
+
+    assert len(replay(np.zeros(1), np.array([[0], [-1], [-1]]), np.array([0.5]), halves)) == 2
+    with pytest.raises(RefusedError, match="no tree with a cut"):
+        replay(np.zeros(1), np.array(nodes)[:, None], np.array(cuts), halves)
