@@ -190,9 +190,8 @@ class RecordLeakage(Problem):
             subject = " and ".join(f"record {i}" for i in self.records)
         return self.told.meaning(subject, "any adversary with at least this much uncertainty")
 
-    @property
-    def sizes(self) -> list[int]:
-        """How many joint values audited groups have, if these are few enough to list."""
+    def check_sizes(self) -> list[int]:
+        """Return how many joint values audited groups have; refuse more than can be listed."""
         query, shape, group = self.mechanism.query, self.mechanism.space.shape, self.records
         query.check_fibers(group or sorted(range(len(shape)), key=shape.__getitem__)[-self.size :])
         alike = exchangeable(query, self.adversaries)
@@ -213,7 +212,7 @@ class RecordLeakage(Problem):
                 "only the rise of Shannon's gain is supported; audit rounded noise, or noise on "
                 "a grid"
             )
-        sizes = self.sizes
+        sizes = self.check_sizes()
         self._hold(gain=provable_gain(self.gain, *sizes))
         for k in sizes:
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:

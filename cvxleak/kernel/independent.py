@@ -201,8 +201,8 @@ class ProductLeakage:
         made: dict[Any, Person] = {}
         for own, laws in zip(each, given, strict=True):
             if (own, id(laws)) not in made:
-                parts_ = own, *self._hulls(len(own), laws, least)
-                made[own, id(laws)] = made.setdefault(parts_, Person(*parts_))
+                fields = own, *self._hulls(len(own), laws, least)
+                made[own, id(laws)] = made.setdefault(fields, Person(*fields))
         return [made[own, id(laws)] for own, laws in zip(each, given, strict=True)]
 
     def _hulls(
@@ -272,8 +272,8 @@ class ProductLeakage:
         """Yield the rows of a record in all cases or contexts, from below (`Channels.blocks`)."""
         own = people[audited].contributions
         if self.laws is None:
-            all_, n = np.array(self.contexts(own)), self.channels.at_once(own)
-            yield from (self.channels.matrix[all_[i : i + n]] for i in range(0, len(all_), n))
+            each, n = np.array(self.contexts(own)), self.channels.at_once(own)
+            yield from (self.channels.matrix[each[i : i + n]] for i in range(0, len(each), n))
         else:
             yield from self.channels.blocks(own, self.others(people, audited))
 

@@ -32,10 +32,10 @@ from cvxleak.kernel.budget import charge
 from cvxleak.kernel.many import Balls
 from cvxleak.kernel.numbers import least, total, xlogx
 
-__all__ = ["chords", "contraction", "divergence", "filling", "support"]
+__all__ = ["MOST_PAIRS", "chords", "contraction", "divergence", "filling", "support"]
 
 MOST_PAIRS = 1 << 20
-"""Most pairs of rows that are compared."""
+"""Most pairs of rows that are compared, by searches, too."""
 
 NARROW = 1e-20
 """Ranges up to this width have no slope that is worth computing."""

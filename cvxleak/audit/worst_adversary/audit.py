@@ -329,7 +329,7 @@ def _read(problem: Problem, content: dict[str, Any]) -> RecordLeakage:
     ValidationError
         Anything else that the kernel refuses.
     """
-    _ = problem.sizes  # or there are too many
+    problem.check_sizes()
     try:
         with precision(), limited():
             statement = RecordLeakage.read({**content, "entropy_floor": 0.0})

@@ -1,10 +1,11 @@
 """`GroupSearch`: the search for one group of records, from below and from above.
 
 From below there is an ascent (`ascent`). From above come bounds without a tree, a tree of
-log-ratio cells for each value (`log_ratio_cells`), and a tree of posterior cells
-(`posterior_cells`). Which tree is grown first is decided by one number that is known before any: S,
-what time sharing can prove at best (`time_sharing`). Log-ratio cells close the gap to S and no
-more, with few nodes; so they are first if S is within the tolerance, and posterior cells otherwise.
+log-ratio cells for each value (`log_ratio_cells`), and trees of posterior cells
+(`posterior_cells`), each with fewer outputs merged than the one before. Which tree is grown first
+is decided by one number that is known before any: S, what time sharing can prove at best
+(`time_sharing`). Log-ratio cells close the gap to S and no more, with few nodes; so they are first
+if S is within the tolerance, and posterior cells otherwise.
 """
 
 from __future__ import annotations
@@ -324,7 +325,7 @@ class GroupSearch:
         self._grow(PosteriorCells(self.group, merged, factor))
 
     def _grow(self, tree: LogRatioCells | PosteriorCells) -> None:
-        """Begin a tree, unless a Newton step would take too long."""
+        """Begin a tree; one whose Newton steps would take too long is done at once."""
         wide = isinstance(tree, PosteriorCells) and tree.dual.width**3 > LATE
         self._trees.append(Growing(tree, done=wide))
         self._proofs.append(tree)
@@ -337,9 +338,8 @@ class GroupSearch:
         tree = growing.tree
         if tree.merged is not None:
             price = float(weights @ tree.merged.price)
-            lost = price + self.ascent.found(weights, tree.merged.lumped).value - attained
-            tree.reach = attained + lost
-            if lost >= PRICE * (self.upper - attained):
+            tree.reach = price + self.ascent.found(weights, tree.merged.lumped).value
+            if tree.reach - attained >= PRICE * (self.upper - attained):
                 self._merge(PRICE * price)
         elif self.group.told.form == "factor":
             if attained - tree.factor > SHARE * progress.target()[1]:

@@ -37,8 +37,8 @@ from cvxleak.core.validation import Array
 from cvxleak.core.work import spend
 from cvxleak.iterative.entropy_floor import rounding
 from cvxleak.iterative.joint_update import Relaxed, Updater, ascend
+from cvxleak.kernel.lemmas import MOST_PAIRS
 from cvxleak.model import Lumped
-from cvxleak.solvers.best_first import NUMBERS
 
 __all__ = ["Tangent", "contraction"]
 
@@ -156,7 +156,7 @@ def contraction(rows: Array) -> float:
     >>> round(contraction(np.array([[0.9, 0.1], [0.1, 0.9]])), 9)
     0.64
     """
-    if len(rows) ** 2 > NUMBERS:  # pairs of rows
+    if len(rows) ** 2 > MOST_PAIRS:
         return 1.0
     spend(rows.size * len(rows))
     roots = np.sqrt(rows)
